@@ -16,6 +16,7 @@ mod algorithm;
 pub mod anonymous;
 pub mod catalogue;
 pub mod complete;
+mod cost;
 pub mod graph;
 pub mod hierarchy;
 pub mod inner_context;
@@ -27,8 +28,9 @@ pub mod runs;
 
 pub use about::CheckCase;
 pub use algorithm::{
-    About, Algorithm, Assumptions, Case, Certainty, Cheat, Cost, DefaultIds, Direction, Family, Goal, Identity,
-    Initiators, Inputs, Knowledge, NetworkKind, ParamConflict, Setting, Source, Synchrony, Tolerates, Winner,
+    About, Algorithm, Assumptions, Certainty, Cheat, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs,
+    Knowledge, NetworkKind, ParamConflict, Setting, Source, Synchrony, Tolerates, Winner,
 };
+pub use cost::{Case, Cost};
 pub use instance::{Instance, Neighbours};
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

@@ -1,32 +1,30 @@
 //! The clients of a node: programs on the same host that are connected to its socket.
 
-use std::io::{self, Read, Write};
+mod connection;
+
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use mio::net::{UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
+use self::connection::{Client, UNREAD_SOFT_LIMIT, too_many_connections};
 use super::error::SocketError;
 use super::peer_credentials::{PeerCredentials, SocketGroup, who_has};
 use super::socket::{SocketFile, listen};
-use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
+use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
+
+#[cfg(feature = "testkit")]
+pub(crate) use self::connection::read_request;
 
 /// How many connections are accepted beyond the configured number. They are for operators' commands, which must get in
 /// when programs use all others.
 const RESERVED_CONNECTIONS: usize = 16;
 /// How many connections are accepted in one pass.
 const MAX_ACCEPTS_PER_PASS: usize = 256;
-/// The longest request, in bytes.
-const MAX_REQUEST_BYTES: usize = 64 * 1024;
-/// The largest number of requests of one program in one pass, so that it cannot starve the others.
-const MAX_REQUESTS_PER_PASS: usize = 16;
-/// The node reads no further requests of a program that has this many bytes unread.
-const UNREAD_SOFT_LIMIT: usize = 256 * 1024;
-/// A program with more bytes unread is disconnected. There is room for updates of ten thousand offices at once.
-const MAX_UNREAD: usize = 4 << 20;
 /// The pause after a failed `accept`, for example without free file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -75,27 +73,6 @@ pub(super) struct Clients {
 struct Refused {
     not_permitted: u64,
     too_many: u64,
-}
-
-struct Client {
-    id: ClientId,
-    stream: UnixStream,
-    peer: PeerCredentials,
-    has_campaigned: bool,
-    /// Bytes that were received but not handled yet.
-    input: Vec<u8>,
-    /// Whether the rest of an overlong line is being skipped.
-    skipping_line: bool,
-    output: Vec<u8>,
-    written: usize,
-    /// Whether there may be more to read although no event will announce it.
-    readable: bool,
-    /// Whether the client has finished sending.
-    ended: bool,
-    /// Whether it uses a reserved connection, and must neither campaign nor watch.
-    is_restricted: bool,
-    /// Whether it is a thread of the node's own process, within its budget.
-    is_own: bool,
 }
 
 impl Clients {
@@ -291,149 +268,11 @@ impl Clients {
     }
 }
 
-impl Client {
-    fn unread(&self) -> usize {
-        self.output.len() - self.written
-    }
-
-    /// Reads a few requests.
-    fn read_requests(&mut self, max_unrestricted: usize, group: Option<&SocketGroup>, events: &mut Vec<ClientEvent>) {
-        for _ in 0..MAX_REQUESTS_PER_PASS {
-            if self.unread() >= UNREAD_SOFT_LIMIT {
-                return;
-            }
-            let Some(line) = self.next_line() else { return };
-            match read_request(&line) {
-                // The connection ends, so that programs that try again and again leave the reserved ones free.
-                Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {
-                    let _ = self.queue_reply(&Reply::Error(too_many_connections(max_unrestricted)));
-                    (self.ended, self.readable) = (true, false);
-                    return;
-                }
-                Ok(request) if !self.peer.rights.allow(request.right()) => {
-                    let needed = request.right();
-                    let refusal = RequestError::not_permitted(needed, &who_has(needed, group));
-                    let _ = self.queue_reply(&Reply::Error(refusal));
-                    events.push(ClientEvent::NotPermitted(self.id, request));
-                }
-                Ok(request) => events.push(ClientEvent::Request(self.id, request)),
-                // The reply is small, so it fits.
-                Err(problem) => drop(self.queue_reply(&error_reply("bad-request", problem))),
-            }
-        }
-    }
-
-    /// The next complete line, without its end.
-    fn next_line(&mut self) -> Option<Vec<u8>> {
-        let mut scanned = 0;
-        loop {
-            if let Some(end) = self.input[scanned..].iter().position(|byte| *byte == b'\n') {
-                let rest = self.input.split_off(scanned + end + 1);
-                let mut line = std::mem::replace(&mut self.input, rest);
-                line.pop();
-                if std::mem::take(&mut self.skipping_line) {
-                    scanned = 0;
-                    continue;
-                }
-                return Some(line);
-            }
-            if self.skipping_line {
-                self.input.clear();
-            }
-            scanned = self.input.len();
-            if scanned > MAX_REQUEST_BYTES {
-                self.input.clear();
-                self.skipping_line = true;
-                // The content of the line does not matter for the error.
-                return Some(vec![b' '; MAX_REQUEST_BYTES + 1]);
-            }
-            if !self.read() {
-                return None;
-            }
-        }
-    }
-
-    /// Reads once. Returns false if there is nothing to read, or if the client has finished sending.
-    fn read(&mut self) -> bool {
-        let mut chunk = [0; 4096];
-        loop {
-            match self.stream.read(&mut chunk) {
-                Ok(0) => break self.ended = true,
-                Ok(count) => {
-                    self.input.extend_from_slice(&chunk[..count]);
-                    return true;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => break self.ended = true,
-            }
-        }
-        self.readable = false;
-        false
-    }
-
-    /// Queues a reply. Returns false if the client leaves too much unread.
-    fn queue_reply(&mut self, reply: &Reply) -> bool {
-        let start = self.output.len();
-        serde_json::to_writer(&mut self.output, reply).expect("a reply is plain data");
-        if self.output.len() - start >= MAX_LINE_BYTES {
-            self.output.truncate(start);
-            let message = format!("the reply is longer than {MAX_LINE_BYTES} bytes");
-            serde_json::to_writer(&mut self.output, &error_reply("too-long", message)).expect("a reply is plain data");
-        }
-        self.output.push(b'\n');
-        self.unread() <= MAX_UNREAD
-    }
-
-    /// Writes as much as possible. Fails if the client is gone.
-    fn write(&mut self) -> io::Result<()> {
-        while self.unread() > 0 {
-            match self.stream.write(&self.output[self.written..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => self.written += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        if self.unread() == 0 {
-            self.output.clear();
-            // Release the memory of a large reply.
-            self.output.shrink_to(4096);
-            self.written = 0;
-        } else if self.written > self.output.len() / 2 {
-            self.output.drain(..self.written);
-            self.written = 0;
-        }
-        Ok(())
-    }
-}
-
-fn too_many_connections(limit: usize) -> RequestError {
-    let message = format!("{limit} programs are connected already, the maximum (`limits.connections`)");
-    RequestError { code: "too-many".to_string(), message }
-}
-
 fn reject(mut stream: UnixStream, error: RequestError) {
     let mut line = serde_json::to_vec(&Reply::Error(error)).expect("a reply is plain data");
     line.push(b'\n');
     // The line fits into the buffer of a new connection, or the client is gone.
     let _ = stream.write(&line);
-}
-
-fn error_reply(code: &str, message: String) -> Reply {
-    Reply::Error(RequestError { code: code.to_string(), message })
-}
-
-/// Parses a request.
-pub(crate) fn read_request(line: &[u8]) -> Result<Request, String> {
-    if line.len() > MAX_REQUEST_BYTES {
-        return Err(format!("a request is longer than {MAX_REQUEST_BYTES} bytes, the maximum"));
-    }
-    serde_json::from_slice(line).map_err(|error| {
-        let problem: String = error.to_string().chars().take(300).collect();
-        format!("invalid request: {problem}")
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use std::os::unix::net::UnixStream as StdStream;
 
 use mio::{Events, Poll};
 
+use super::connection::{MAX_REQUEST_BYTES, MAX_REQUESTS_PER_PASS, MAX_UNREAD};
 use super::*;
 
 /// How many programs may connect.
