@@ -1,6 +1,8 @@
 //! The state machine of an elector: its campaigns and the offices it observes. Replies of the node go in; requests and
 //! updates for waiting tasks come out. It has no socket and no clock.
 
+mod timers;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +16,6 @@ use super::deadline::Deadline;
 use super::end_reason::EndReason;
 use super::observer::LeaderView;
 use super::updates::{Phase, Updates};
-
-/// A name that no office can have. Asking for its history is the cheapest request, so it serves as a liveness probe.
-const PROBE_OFFICE: &str = "-";
 
 /// A node lets one program watch at most this many offices.
 const MAX_OFFICES: usize = 2_000;
@@ -353,77 +352,6 @@ impl State {
         // The campaign does not restart while the guard exists. A node that was connected later does not know about it.
         if campaign.is_acknowledged {
             self.send_withdraw(office, None, updates);
-        }
-    }
-
-    /// Handles the passage of time: a program whose lease is about to end must stop, leases that were not renewed are
-    /// lost, views that were not confirmed become unknown.
-    pub(super) fn handle_time(&mut self, now: Timestamp) -> Updates {
-        let mut updates = Updates::default();
-        let must_stop = |campaign: &Campaign| match campaign.phase {
-            Phase::Held(token) => (campaign.has_guard && campaign.stop_at() <= now).then_some(token),
-            _ => None,
-        };
-        let due: Vec<(String, u64)> = self
-            .campaigns
-            .iter()
-            .filter_map(|(office, campaign)| Some((office.clone(), must_stop(campaign)?)))
-            .collect();
-        for (office, token) in due {
-            self.begin_stop(&office, token, EndReason::DeadlinePassed, &mut updates);
-        }
-        let is_resigned = |campaign: &Campaign| campaign.is_running() && campaign.deadline.get() <= now;
-        let over: Vec<String> = self
-            .campaigns
-            .iter()
-            .filter(|(_, campaign)| is_resigned(campaign))
-            .map(|(office, _)| office.clone())
-            .collect();
-        over.iter().for_each(|office| self.lost(office, None, EndReason::DeadlinePassed, &mut updates));
-        if self.fresh_until.get() <= now {
-            self.refresh_views(now, &mut updates);
-        }
-        if self.probe_at <= now && self.is_connected {
-            self.probe(now, &mut updates);
-        }
-        updates
-    }
-
-    /// When [`State::handle_time`] must be called next.
-    pub(super) fn next_deadline(&self) -> Timestamp {
-        let running = self.campaigns.values().filter(|campaign| campaign.is_running());
-        let next = running.map(Campaign::next_deadline).min().unwrap_or(Timestamp::NEVER);
-        let is_watched = self.is_watched();
-        let fresh_until = self.fresh_until.get();
-        let fresh = if is_watched && fresh_until > Timestamp::ZERO { fresh_until } else { Timestamp::NEVER };
-        next.min(fresh).min(if is_watched { self.probe_at } else { Timestamp::NEVER })
-    }
-
-    fn is_watched(&self) -> bool {
-        self.offices.values().any(|office| office.sender.receiver_count() > 0)
-    }
-
-    fn probe(&mut self, now: Timestamp, updates: &mut Updates) {
-        let is_asked = self.expected.iter().any(|expected| matches!(expected, Expected::Probe(_)));
-        self.probe_at = Timestamp::NEVER;
-        if !is_asked && self.is_watched() {
-            self.expected.push_back(Expected::Probe(now));
-            updates.requests.push(Request::History { office: Some(PROBE_OFFICE.to_string()) });
-        } else if !is_asked {
-            // Without observers there is nothing to probe for; the next observer starts again.
-            self.fresh_until.set(Timestamp::ZERO);
-        }
-    }
-
-    /// Updates the observers: the holder is unknown unless the node answered a probe recently.
-    fn refresh_views(&mut self, now: Timestamp, updates: &mut Updates) {
-        let is_fresh = self.fresh_until.get() > now;
-        if !is_fresh {
-            self.fresh_until.set(Timestamp::ZERO);
-        }
-        for office in self.offices.values() {
-            let view = office.last.as_ref().filter(|_| is_fresh).map_or(LeaderView::Unknown, LeaderView::new);
-            updates.views.push((Arc::clone(&office.sender), view));
         }
     }
 
