@@ -10,7 +10,7 @@ use hustings_elections::Election;
 use hustings_protocol::{Event as Input, Loss, Message as _, Record, TraceEvent};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::replay::{Inspection, Setting, variables};
+use hustings_sim::replay::{Inspection, Setting};
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::payload_text;
 use serde::Serialize;
@@ -285,7 +285,7 @@ impl<'a> Builder<'a> {
     }
 
     fn variables_of(&self, at: u32) -> Vec<(String, String)> {
-        variables(self.inspection.state(at)).into_iter().map(|one| (one.name, one.value)).collect()
+        self.inspection.variables(at)
     }
 
     fn add(&mut self, record: &Record<DynMessage>) {
@@ -374,7 +374,7 @@ impl<'a> Builder<'a> {
         if std::mem::replace(&mut self.roles[place], role) != role {
             event.r = Some(role);
         }
-        let names = self.inspection.leader_of(at);
+        let names = self.inspection.node(at).leader;
         if std::mem::replace(&mut self.names[place], names) != names {
             event.l = Some(names.map_or(-1, i64::from));
         }
@@ -388,11 +388,12 @@ impl<'a> Builder<'a> {
 
     fn role(&self, at: u32) -> &'static str {
         let says_passive = |(_, value): &(String, String)| value.starts_with("passive");
-        if !self.inspection.is_live(at) {
+        let node = self.inspection.node(at);
+        if !node.is_live {
             "down"
-        } else if self.inspection.is_leading(at) {
+        } else if node.is_leading {
             "leader"
-        } else if self.inspection.leader_of(at).is_some() {
+        } else if node.leader.is_some() {
             "follower"
         } else if !self.touched[at as usize] {
             "idle"
@@ -404,12 +405,12 @@ impl<'a> Builder<'a> {
     }
 
     fn election_status(&self) -> (u32, bool, bool) {
-        let live = || (0..self.members).filter(|&at| self.inspection.is_live(at));
-        let leaders: Vec<u32> = live().filter(|&at| self.inspection.is_leading(at)).collect();
-        let epochs: Vec<_> = leaders.iter().map(|&at| self.inspection.epoch(at)).collect();
+        let live = || (0..self.members).map(|at| (at, self.inspection.node(at))).filter(|(_, node)| node.is_live);
+        let (leaders, epochs): (Vec<u32>, Vec<_>) =
+            live().filter(|(_, node)| node.is_leading).map(|(at, node)| (at, node.epoch)).unzip();
         let conflict = (1..epochs.len()).any(|second| epochs[..second].contains(&epochs[second]));
         let first = leaders.first().copied();
-        let agreed = leaders.len() == 1 && live().all(|at| self.inspection.leader_of(at) == first);
+        let agreed = leaders.len() == 1 && live().all(|(_, node)| node.leader == first);
         (leaders.len() as u32, conflict, agreed)
     }
 }

@@ -21,7 +21,7 @@ use hustings_protocol::{Effect, Event, Id, Loss, Message, Port, Protocol, Rank, 
 
 pub use self::error::ReplayError;
 use self::in_flight::{Envelope, InFlight, Search, Timers};
-pub use self::inspect::{Inspection, Sent, Variable, variables};
+pub use self::inspect::{InspectedNode, Inspection, Sent};
 use self::notices::Notices;
 use crate::engine::accounting::Accounting;
 use crate::engine::general::{self, NodeCursor, RetransmitBuffer, Route, RoutingTable, SequenceNumber};

@@ -12,7 +12,7 @@ use chrome::{Chrome, Page};
 use hustings_elections::Catalogue;
 use hustings_lab::request::Bounds;
 use hustings_lab::{Lab, Listener, Options};
-use hustings_sim::replay::{Inspection, Setting, variables};
+use hustings_sim::replay::{InspectedNode, Inspection, Setting};
 use serde_json::{Value, json};
 
 const CRETE: &str = "a=bully&ids=0,1,2,3,4,5,6,7&crash=7@0&initiators=4";
@@ -104,9 +104,10 @@ fn stepping_back_restores_the_former_state(server: &Server, page: &Page<'_>) {
     let mut inspection = Inspection::new(&protocol, &ranks, &setting).expect("a run");
     let states = |inspection: &Inspection<'_>| -> Value {
         let node = |at: u32| {
-            let all = variables(inspection.state(at)).into_iter().map(|one| (one.name, Value::String(one.value)));
-            let leader = inspection.leader_of(at).map_or(-1, i64::from);
-            let role = match (inspection.is_live(at), inspection.is_leading(at)) {
+            let all = inspection.variables(at).into_iter().map(|(name, value)| (name, Value::String(value)));
+            let InspectedNode { is_live, is_leading, leader, .. } = inspection.node(at);
+            let leader = leader.map_or(-1, i64::from);
+            let role = match (is_live, is_leading) {
                 (false, _) => "down",
                 (true, true) => "leader",
                 (true, false) => "other",

@@ -1,18 +1,30 @@
 //! Looks inside the nodes of a recorded run, record by record.
 //!
 //! An [`Inspection`] replays records, so it works for every trace: of the simulator, of the checker, or from a file.
-//! After each record it shows the state of any node, and what the record sent to whom. [`variables`] turns a state of
-//! any algorithm into names and values, from its `Debug` form; no algorithm needs code for that.
+//! After each record it shows the state of any node, and what the record sent to whom. The variables of a state are read
+//! from its `Debug` form, so no algorithm needs code for them.
 
 use hustings_protocol::{DynState, Epoch, Protocol, Record};
 
 use super::{Replay, ReplayError, Setting};
 use crate::engine::general::Route;
 use crate::erased::{DynMessage, DynProtocol, DynRank};
-use crate::outcome::Outcome;
 
 /// A replay whose nodes can be looked into.
 pub struct Inspection<'a>(Replay<'a, DynProtocol>);
+
+/// A node, as the last record left it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InspectedNode {
+    /// Whether it is up.
+    pub is_live: bool,
+    /// Whether it leads.
+    pub is_leading: bool,
+    /// The position that it names as leader.
+    pub leader: Option<u32>,
+    /// The epoch that it is in. Leaders of different epochs do not contradict each other.
+    pub epoch: Epoch,
+}
 
 /// A message that a record sent.
 #[derive(Clone, Copy, Debug)]
@@ -36,29 +48,21 @@ impl<'a> Inspection<'a> {
         self.0.step(record)
     }
 
-    /// The state of a node now.
-    pub fn state(&self, at: u32) -> &DynState {
-        &self.0.states[at as usize]
+    /// A node now.
+    pub fn node(&self, at: u32) -> InspectedNode {
+        let Replay { accounting, protocol, states, .. } = &self.0;
+        InspectedNode {
+            is_live: accounting.is_live(at),
+            is_leading: accounting.is_leading(at),
+            leader: accounting.leader_of(at),
+            epoch: protocol.epoch(&states[at as usize]),
+        }
     }
 
-    /// Whether a node is up.
-    pub fn is_live(&self, at: u32) -> bool {
-        self.0.accounting.is_live(at)
-    }
-
-    /// Whether a node leads.
-    pub fn is_leading(&self, at: u32) -> bool {
-        self.0.accounting.is_leading(at)
-    }
-
-    /// The position that a node names as leader.
-    pub fn leader_of(&self, at: u32) -> Option<u32> {
-        self.0.accounting.leader_of(at)
-    }
-
-    /// The epoch that a node is in. Leaders of different epochs do not contradict each other.
-    pub fn epoch(&self, at: u32) -> Epoch {
-        self.0.protocol.epoch(self.state(at))
+    /// The variables of a node's state now, in order: their names and values. The name of one inside another has a
+    /// dot: `role.segments`. A state that is not a structure is one variable, called `state`.
+    pub fn variables(&self, at: u32) -> Vec<(String, String)> {
+        variables(&self.0.states[at as usize])
     }
 
     /// What the last record sent, in order: the index of a message is the `nth` of the record of its arrival.
@@ -70,14 +74,6 @@ impl<'a> Inspection<'a> {
             message,
         })
     }
-
-    /// Ends the replay and returns the outcome.
-    pub fn finish(self) -> Outcome {
-        let kinds = self.0.protocol.kinds().len();
-        let mut outcome = self.0.finish();
-        outcome.by_kind.truncate(kinds);
-        outcome
-    }
 }
 
 impl std::fmt::Debug for Inspection<'_> {
@@ -86,17 +82,8 @@ impl std::fmt::Debug for Inspection<'_> {
     }
 }
 
-/// A variable of a node's state.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Variable {
-    /// Its name; that of a variable inside another one has a dot: `role.segments`.
-    pub name: String,
-    /// Its value as text.
-    pub value: String,
-}
-
-/// The variables of a state, in order. A state that is not a structure is one variable, called `state`.
-pub fn variables(state: &DynState) -> Vec<Variable> {
+/// The variables of a state, from its `Debug` form.
+fn variables(state: &DynState) -> Vec<(String, String)> {
     let text = format!("{state:?}");
     let mut variables = Vec::new();
     collect("", &Parser { rest: &text }.value(), &mut variables);
@@ -117,14 +104,14 @@ enum Value<'a> {
 }
 
 /// Adds the variables of a value. Structures inside structures are opened one level deep.
-fn collect(prefix: &str, value: &Value<'_>, variables: &mut Vec<Variable>) {
+fn collect(prefix: &str, value: &Value<'_>, variables: &mut Vec<(String, String)>) {
     let name = if prefix.is_empty() { "state" } else { prefix };
     match unwrapped(value) {
         Value::Fields(variant, fields) if rank(fields).is_none() && prefix.matches('.').count() < 1 => {
             // The name of an enum's variant says which fields there are; that of a structure usually repeats the name.
             let variant = words(variant);
             if !prefix.is_empty() && !variant.is_empty() && !variant.contains(name) {
-                variables.push(Variable { name: name.to_string(), value: variant });
+                variables.push((name.to_string(), variant));
             }
             for (field, value) in fields {
                 let inner = if prefix.is_empty() { (*field).to_string() } else { format!("{prefix}.{field}") };
@@ -133,10 +120,10 @@ fn collect(prefix: &str, value: &Value<'_>, variables: &mut Vec<Variable>) {
         }
         // A variant with a structure inside: its name, and the fields.
         Value::Tuple(variant, items) if prefix.is_empty() && is_structure(items) => {
-            variables.push(Variable { name: name.to_string(), value: words(variant) });
+            variables.push((name.to_string(), words(variant)));
             collect("", &items[0], variables);
         }
-        other => variables.push(Variable { name: name.to_string(), value: short(other) }),
+        other => variables.push((name.to_string(), short(other))),
     }
 }
 
@@ -346,7 +333,7 @@ mod tests {
     }
 
     fn shown(state: impl Clone + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static) -> Vec<String> {
-        variables(&DynState::new(state)).into_iter().map(|one| format!("{}={}", one.name, one.value)).collect()
+        variables(&DynState::new(state)).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 
     #[test]
