@@ -1,9 +1,9 @@
 //! How long before a lease's deadline the work is killed, and by whom.
 //!
-//! Three processes know the deadline and can kill the work: the guardian, its parent (`run`), and the node. The guardian
-//! acts first, because it knows best what it runs. If it is frozen or stuck, its parent kills it. If that one is frozen as
-//! well, the node does so, [`NODE_KILL_MARGIN`] before the deadline. Each margin leaves the one before it 5 ms, so that no
-//! two of them kill at the same time.
+//! Three processes know the deadline and can kill the work: the guardian, its parent (`run`), and the node. The
+//! guardian acts first, because it knows best what it runs. If it is frozen or stuck, its parent kills it. If that one
+//! is frozen as well, the node does so, [`NODE_KILL_MARGIN`] before the deadline. Each margin leaves the one before it
+//! 5 ms, so that no two of them kill at the same time.
 
 use std::time::Duration;
 

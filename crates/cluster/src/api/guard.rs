@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// How long before the deadline of a lease the node kills a client that campaigns with a [`Guard`] and its work.
-/// Killing a whole PID namespace was measured to take up to 16 ms, and all must be done before the deadline, when another
-/// holder may start. What a client does by itself, it does earlier.
+/// Killing a whole PID namespace was measured to take up to 16 ms, and all must be done before the deadline, when
+/// another holder may start. What a client does by itself, it does earlier.
 pub const NODE_KILL_MARGIN: Duration = Duration::from_millis(20);
 
 /// What contains the work of a client that campaigns, so that the node can kill it, and may learn that it is gone.

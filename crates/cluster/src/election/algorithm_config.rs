@@ -59,7 +59,7 @@ impl Algorithms {
     }
 
     /// Chooses the algorithm of this name or alias. Without parameters it has those that it should have in a cluster
-    /// ([`About::cluster_params`]). [`Election::check`](super::Election::check) tells whether the result can elect.
+    /// ([`About::cluster_params`]). A node checks when it starts that the result can elect.
     pub fn choose(&self, name: &str, params: Option<Vec<String>>) -> AlgorithmConfig {
         let Some(&compiled) = self.known.iter().find(|one| one.about.is_called(name)) else {
             return AlgorithmConfig::unresolved(name, params.unwrap_or_default());

@@ -1,8 +1,8 @@
 //! Looks inside the nodes of a recorded run, record by record.
 //!
 //! An [`Inspection`] replays records, so it works for every trace: of the simulator, of the checker, or from a file.
-//! After each record it shows the state of any node, and what the record sent to whom. The variables of a state are read
-//! from its `Debug` form, so no algorithm needs code for them.
+//! After each record it shows the state of any node, and what the record sent to whom. The variables of a state are
+//! read from its `Debug` form, so no algorithm needs code for them.
 
 use hustings_protocol::{DynState, Epoch, Protocol, Record};
 
