@@ -148,7 +148,8 @@ impl Sessions {
             changes: 0,
         };
         let (told, lease) = watch::channel(lease);
-        let life = Life { expires: self.clock.now() + ttl, promised: Timestamp::ZERO, waiting: 0, told: 0, has_ended: false };
+        let life =
+            Life { expires: self.clock.now() + ttl, promised: Timestamp::ZERO, waiting: 0, told: 0, has_ended: false };
         let session = Arc::new(Session {
             id: new_id()?,
             office: terms.office,

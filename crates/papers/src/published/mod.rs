@@ -3,6 +3,7 @@
 //! Each paper is a file `crates/papers/published/NAME.toml` in the format of [`Paper`]. The code knows no paper: to add
 //! one, add its file and the experiments that it names.
 
+mod example;
 mod model;
 
 use std::collections::BTreeMap;
@@ -13,9 +14,9 @@ use std::sync::LazyLock;
 
 use crate::comparison::CompareError;
 
+pub(crate) use example::{Numbering, PictureSpec, Shape, Step};
 pub(crate) use model::{
-    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, Numbering, PictureSpec, PrintedValue, Shape, Side,
-    Step, Test, Winners,
+    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, PrintedValue, Side, Test, Winners,
 };
 pub use model::{Item, Paper, ReasonKind};
 
