@@ -176,7 +176,7 @@ fn scenario(run: &Run, timing: &Timing) -> Scenario {
 fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
     let kind = if arbiter { ArbiterKind::Raft } else { ArbiterKind::None };
     let paths = timing.explain(Mode::Exclusive, nodes, kind).paths;
-    let worst = |loss| paths.iter().find(|path| path.loss == loss).map(|path| path.worst()).unwrap_or_default();
+    let worst = |loss| paths.iter().find(|path| path.loss == loss).map(|path| path.worst).unwrap_or_default();
     // Without an arbiter there is no hand-over: the elected node leads.
     let takeover = timing.settle * DAMPING + timing.hand_over + worst(HolderLoss::Graceful);
     worst(HolderLoss::Silent) + RESTART_TIME + if arbiter { takeover } else { Duration::ZERO }

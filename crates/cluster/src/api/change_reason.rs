@@ -51,7 +51,7 @@ impl ChangeReason {
     ];
 
     /// The name of the reason, as in JSON.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             ChangeReason::Vacant => "vacant",
             ChangeReason::Disconnected => "disconnected",

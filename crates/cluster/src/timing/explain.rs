@@ -59,19 +59,20 @@ pub struct FailoverStep {
 pub struct FailoverPath {
     /// How the holder fails.
     pub loss: HolderLoss,
+    /// The sum of the typical durations.
+    pub typical: Duration,
+    /// The sum of the worst-case durations.
+    pub worst: Duration,
     /// The steps.
     pub steps: Vec<FailoverStep>,
 }
 
 impl FailoverPath {
-    /// The sum of the typical durations.
-    pub fn typical(&self) -> Duration {
-        self.steps.iter().map(|step| step.typical).fold(Duration::ZERO, Duration::saturating_add)
-    }
-
-    /// The sum of the worst-case durations.
-    pub fn worst(&self) -> Duration {
-        self.steps.iter().map(|step| step.worst).fold(Duration::ZERO, Duration::saturating_add)
+    fn new(loss: HolderLoss, steps: Vec<FailoverStep>) -> Self {
+        let sum = |duration: fn(&FailoverStep) -> Duration| {
+            steps.iter().map(duration).fold(Duration::ZERO, Duration::saturating_add)
+        };
+        FailoverPath { loss, typical: sum(|step| step.typical), worst: sum(|step| step.worst), steps }
     }
 }
 
@@ -95,7 +96,7 @@ impl Timing {
     /// the failure detector needs its longest timeout. The delays of the host and its disk are assumptions, not bounds.
     pub fn explain(&self, mode: Mode, nodes: usize, arbiter: ArbiterKind) -> FailoverEstimate {
         let paths = [HolderLoss::Killed, HolderLoss::Silent, HolderLoss::Graceful]
-            .map(|loss| FailoverPath { loss, steps: self.steps(loss, mode, nodes, arbiter) });
+            .map(|loss| FailoverPath::new(loss, self.steps(loss, mode, nodes, arbiter)));
         FailoverEstimate { mode, arbiter, nodes, paths: paths.into() }
     }
 
@@ -188,7 +189,7 @@ impl fmt::Display for FailoverEstimate {
             for FailoverStep { name, typical, worst, reason } in &path.steps {
                 writeln!(f, "  {name:<28} {:>9} {:>9}  {reason}", Milliseconds(*typical), Milliseconds(*worst))?;
             }
-            writeln!(f, "  {:<28} {:>9} {:>9}", "total", Milliseconds(path.typical()), Milliseconds(path.worst()))?;
+            writeln!(f, "  {:<28} {:>9} {:>9}", "total", Milliseconds(path.typical), Milliseconds(path.worst))?;
         }
         Ok(())
     }
@@ -214,14 +215,14 @@ mod tests {
         assert_eq!(names(&fenced.paths[0]), ["notice", "arbiter", "election", "grant"]);
         assert_eq!(names(&exclusive.paths[0]), ["notice", "arbiter", "election", "lease", "grant"]);
         for (fenced, exclusive) in fenced.paths.iter().zip(&exclusive.paths).take(2) {
-            assert_eq!(exclusive.worst() - fenced.worst(), timing.takeover_delay());
+            assert_eq!(exclusive.worst - fenced.worst, timing.takeover_delay());
             // What comes before the lease's end is part of the lease.
-            assert_eq!(exclusive.typical(), timing.takeover_delay() + COMMIT.0);
+            assert_eq!(exclusive.typical, timing.takeover_delay() + COMMIT.0);
         }
         let slow = Timing { silence_floor: ms(900), ..timing };
         let (slow_fenced, slow_exclusive) =
             [Mode::Fenced, Mode::Exclusive].map(|mode| slow.explain(mode, 3, ArbiterKind::Raft)).into();
-        assert_eq!(slow_exclusive.paths[1].typical(), slow_fenced.paths[1].typical(), "the lease is over by then");
+        assert_eq!(slow_exclusive.paths[1].typical, slow_fenced.paths[1].typical, "the lease is over by then");
         // A graceful hand-over never waits for the lease.
         assert_eq!(fenced.paths[2], exclusive.paths[2]);
         assert_eq!(names(&fenced.paths[2]), ["stop", "release", "election", "grant"]);
@@ -231,9 +232,9 @@ mod tests {
     fn the_worst_case_is_the_sum_of_its_steps() {
         let estimate = Timing::default().explain(Mode::Fenced, 5, ArbiterKind::Raft);
         // 5 to notice, 2 x (3 x 3 + 5) + 8 for the arbiter, 10 ticks of 5, 5 for the disk.
-        assert_eq!(estimate.paths[0].worst(), ms(5 + 36 + 50 + 5));
-        assert_eq!(estimate.paths[1].worst(), ms(1000 + 36 + 50 + 5));
-        assert_eq!(estimate.paths[1].typical(), ms(150 + 1 + 10 + 1));
+        assert_eq!(estimate.paths[0].worst, ms(5 + 36 + 50 + 5));
+        assert_eq!(estimate.paths[1].worst, ms(1000 + 36 + 50 + 5));
+        assert_eq!(estimate.paths[1].typical, ms(150 + 1 + 10 + 1));
     }
 
     #[test]

@@ -133,8 +133,8 @@ fn describe(explanation: &FailoverEstimate) -> Value {
                 .collect();
             json!({
                 "loss": path.loss.to_string(),
-                "usual_us": micros(path.typical()),
-                "worst_us": micros(path.worst()),
+                "usual_us": micros(path.typical),
+                "worst_us": micros(path.worst),
                 "steps": steps,
             })
         })
