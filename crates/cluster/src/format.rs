@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 /// Why encoded bytes cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
-pub enum FormatError {
+pub(crate) enum FormatError {
     /// The bytes have a version that this program does not know.
     #[error("the {format} has version {found}, but this program reads version {supported}")]
     UnknownVersion {

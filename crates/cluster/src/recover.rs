@@ -25,14 +25,13 @@ use hustings_protocol::Id;
 use raft::eraftpb::{ConfState, HardState, Snapshot};
 use raft::{GetEntriesContext, Storage};
 
-use crate::config::{ArbiterKind, Config};
+use crate::config::{ArbiterKind, BootstrapError, Config};
 use crate::core::table::{Command, EntryEffect, PieceEffect, Table, decode_entry};
 use crate::core::{StartError, initial_conf_state, stored_table};
-use crate::format::FormatError;
 use crate::member::{Member, Role};
 use crate::store::{BlobWrite, OfflineStore, RaftStorage, Store, StoreError, StoreOwner};
 
-pub use self::backup::{BackupError, back_up};
+pub use self::backup::back_up;
 
 /// How far above the end of the survivor's log the new log begins. Lost members cannot have written as many entries
 /// that the survivor did not receive: it would take them years.
@@ -78,12 +77,21 @@ pub struct Recovery {
     pub backup: Option<PathBuf>,
 }
 
-/// Why a folder cannot be inspected or recovered. Nothing was changed.
+/// Why a folder cannot be inspected, copied or recovered. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    /// The folder cannot be read or written, or is in use.
+    /// The folder cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(Box<dyn std::error::Error + Send + Sync>),
+    /// Another process uses the folder.
+    #[error("{} is in use by another process", folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder for a copy cannot be created.
+    #[error(transparent)]
+    Folder(#[from] BootstrapError),
     /// The state can be read, but is not consistent.
     #[error("{}: the stored state is inconsistent: {error}", folder.display())]
     Inconsistent {
@@ -100,7 +108,7 @@ pub enum RecoverError {
         /// The index of the log entry, or of the last entry of the snapshot.
         index: u64,
         /// What is wrong with it.
-        error: FormatError,
+        error: String,
     },
     /// A file with the state of an office is missing or damaged.
     #[error("{}: {error}", folder.display())]
@@ -280,12 +288,23 @@ fn voter(table: &Table, id: Id) -> Result<Member, RecoverError> {
     Err(RecoverError::NotAVoter { id, name, why })
 }
 
+impl From<StoreError> for RecoverError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Locked { folder } => RecoverError::InUse { folder },
+            error => RecoverError::Store(error.into()),
+        }
+    }
+}
+
 impl RecoverError {
     fn start(folder: &Path, error: StartError) -> Self {
         let folder = folder.to_path_buf();
         match error {
             StartError::Raft(error) => RecoverError::Inconsistent { folder, error },
-            StartError::Unreadable { index, error } => RecoverError::Unreadable { folder, index, error },
+            StartError::Unreadable { index, error } => {
+                RecoverError::Unreadable { folder, index, error: error.to_string() }
+            }
             error @ StartError::DamagedState { .. } => RecoverError::DamagedState { folder, error: error.to_string() },
         }
     }

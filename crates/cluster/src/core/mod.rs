@@ -116,7 +116,7 @@ pub(crate) enum Output {
 
 /// Why a node stops.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// It was asked to leave, and no longer holds any office.
     Left,
     /// It was removed from the cluster.

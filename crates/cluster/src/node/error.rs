@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::core::StartError;
 use crate::election::ElectionError;
-use crate::format::FormatError;
 use crate::identity::IdentityError;
 use crate::store::StoreError;
 use crate::timing::TimingError;
@@ -26,9 +25,9 @@ pub enum NodeError {
     /// The algorithm cannot elect a leader of a cluster.
     #[error("the algorithm cannot be used: {0}")]
     Algorithm(Cause),
-    /// The persistent state cannot be read or written. [`StoreError`] tells damage from absence.
+    /// The persistent state cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(Cause),
     /// The persistent state is readable but not consistent.
     #[error(
         "{}: the stored state is inconsistent: {error}. Restore the whole folder as it was when the node last stopped, or \
@@ -52,7 +51,7 @@ pub enum NodeError {
         /// The index of the log entry, or of the last entry of the snapshot.
         index: u64,
         /// What is wrong with it.
-        error: FormatError,
+        error: String,
     },
     /// A file with the state of an office is missing or damaged.
     #[error(
@@ -105,6 +104,12 @@ impl From<ElectionError> for NodeError {
     }
 }
 
+impl From<StoreError> for NodeError {
+    fn from(error: StoreError) -> Self {
+        NodeError::Store(error.into())
+    }
+}
+
 impl From<IdentityError> for NodeError {
     fn from(error: IdentityError) -> Self {
         NodeError::Identity(error.into())
@@ -129,7 +134,9 @@ impl NodeError {
         let folder = folder.to_path_buf();
         match error {
             StartError::Raft(error) => NodeError::State { folder, error },
-            StartError::Unreadable { index, error } => NodeError::Unreadable { folder, index, error },
+            StartError::Unreadable { index, error } => {
+                NodeError::Unreadable { folder, index, error: error.to_string() }
+            }
             error @ StartError::DamagedState { .. } => NodeError::DamagedState { folder, error: error.to_string() },
         }
     }

@@ -56,11 +56,11 @@ use self::timer::Timer;
 use crate::api::CertificateStatus;
 use crate::clock::Clock;
 use crate::config::{Config, MAX_MEMBERS};
-use crate::core::{Core, Setup};
+use crate::core::{self, Core, Setup};
 use crate::election::Election;
 use crate::faults::DisabledRules;
 use crate::identity::{Identity, check_key_group};
-use crate::store::{DiskWriter, Store, StoreOwner, Write};
+use crate::store::{DiskWriter, Store, StoreError, StoreOwner, Write};
 use crate::systemd::Systemd;
 use crate::transport::{Event, Limits, Transport, TransportConfig};
 
@@ -68,9 +68,6 @@ pub use self::error::NodeError;
 pub use self::logger::{LogFormat, LogLevel, Logger};
 pub use self::reload::ConfigReader;
 pub use self::shutdown::ShutdownHandle;
-pub use crate::core::Exit;
-pub use crate::format::FormatError;
-pub use crate::store::error::StoreError;
 
 const TIMER: Token = Token(0);
 const WAKER: Token = Token(1);
@@ -131,6 +128,35 @@ impl Default for Options {
     }
 }
 
+/// Why a node stopped by itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It was asked to leave, and no longer holds any office.
+    Left,
+    /// It was removed from the cluster.
+    Removed,
+    /// Its disk is not the one that the cluster registered for it, so its votes may be lost.
+    UnknownDisk,
+    /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
+    Unreadable {
+        /// The index of the log entry, or of the last entry of a snapshot.
+        index: u64,
+        /// What is wrong with it.
+        error: String,
+    },
+}
+
+impl From<core::Exit> for Exit {
+    fn from(exit: core::Exit) -> Self {
+        match exit {
+            core::Exit::Left => Exit::Left,
+            core::Exit::Removed => Exit::Removed,
+            core::Exit::UnknownDisk => Exit::UnknownDisk,
+            core::Exit::Unreadable { index, error } => Exit::Unreadable { index, error: error.to_string() },
+        }
+    }
+}
+
 /// A running member of the cluster. It stays on the thread that opened it.
 pub struct Node {
     clock: Clock,
@@ -155,7 +181,7 @@ pub struct Node {
     disk_ok: bool,
     disabled_rules: DisabledRules,
     leaving: bool,
-    exit: Option<Exit>,
+    exit: Option<core::Exit>,
     /// The configuration that the node runs with.
     config: Config,
     reloader: Reloader,

@@ -7,9 +7,9 @@ use mio::Events;
 
 use super::clients::ClientEvent;
 use super::error::system;
-use super::{FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError};
+use super::{Exit, FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError};
 use crate::api::Reply;
-use crate::core::{Exit, Output};
+use crate::core::Output;
 use crate::faults::Rule;
 use crate::store::{StoreError, SubmitError, Write};
 use crate::transport::Event;
@@ -30,7 +30,7 @@ impl Node {
             self.wait(&mut events)?;
             self.pass(&events)?;
             if let Some(exit) = self.exit {
-                return Ok(self.close(exit));
+                return Ok(self.close(exit.into()));
             }
         }
     }
@@ -321,18 +321,18 @@ impl Node {
     /// Why the disk thread ended: it reports the error first.
     fn disk_ended(&self) -> NodeError {
         let error = self.written.try_iter().find_map(|result| result.err().filter(|error| !error.is_transient()));
-        error.map_or_else(|| NodeError::DiskEnded { folder: self.folder.clone() }, NodeError::Store)
+        error.map_or_else(|| NodeError::DiskEnded { folder: self.folder.clone() }, NodeError::from)
     }
 
     /// Closes all connections and lets the disk thread finish.
     fn close(mut self, exit: Exit) -> Exit {
-        self.logger.info(format_args!("stopped: {}", exit_reason(exit)));
+        self.logger.info(format_args!("stopped: {}", exit_reason(&exit)));
         self.transport.close(self.clock.now());
         exit
     }
 }
 
-fn exit_reason(exit: Exit) -> String {
+fn exit_reason(exit: &Exit) -> String {
     let text = match exit {
         Exit::Left => "the node left the cluster and holds no office",
         Exit::Removed => "the node was removed from the cluster",

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{RecoverError, StoredState, describe};
-use crate::config::{BootstrapError, create_folder_atomically};
+use crate::config::create_folder_atomically;
 use crate::core::check_blobs;
 use crate::store::{OfflineStore, StoreError, read_running, write_backup};
 
@@ -20,22 +20,8 @@ use crate::store::{OfflineStore, StoreError, read_running, write_backup};
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why no copy was made.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    /// The data folder cannot be read, or the copy cannot be written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The copy is not what was read.
-    #[error(transparent)]
-    Check(#[from] RecoverError),
-    /// The folder for the copy cannot be created.
-    #[error(transparent)]
-    Folder(#[from] BootstrapError),
-}
-
 /// Copies the data folder of a node, which may run, to a new folder. Returns what the copy holds.
-pub fn back_up(data: &Path, to: &Path) -> Result<StoredState, BackupError> {
+pub fn back_up(data: &Path, to: &Path) -> Result<StoredState, RecoverError> {
     let mut attempts = 1;
     let contents = loop {
         match read_running(data) {
@@ -52,7 +38,7 @@ pub fn back_up(data: &Path, to: &Path) -> Result<StoredState, BackupError> {
         }
     };
     let mut state = None;
-    create_folder_atomically(to, |draft: &Path| -> Result<(), BackupError> {
+    create_folder_atomically(to, |draft: &Path| -> Result<(), RecoverError> {
         check_blobs(&contents.storage()).map_err(|error| RecoverError::start(data, error))?;
         write_backup(draft, contents)?;
         state = Some(describe(&OfflineStore::open(draft)?, draft)?);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a store cannot be opened or written.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub(crate) enum StoreError {
     /// The operating system reported an error. What was acknowledged before is safe, and the same write may be tried
     /// again.
     #[error("cannot {action} {}: {source}", path.display())]

@@ -43,7 +43,7 @@ mod backup;
 mod blobs;
 mod block;
 mod disk_writer;
-pub(crate) mod error;
+mod error;
 mod files;
 #[cfg(feature = "testkit")]
 pub(crate) mod fuzzing;

@@ -7,8 +7,8 @@ use super::harness::{TestCluster, config, incarnation, members};
 use crate::core::table::Table;
 use crate::core::{Core, Exit, Setup, StartError};
 use crate::faults::DisabledRules;
+use crate::format::FormatError;
 use crate::member::Role;
-use crate::node::FormatError;
 use crate::store::{RaftStorage, Write};
 use crate::wire::{Message, RaftMessage};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use hustings_cluster::api::{ClientError, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
-use hustings_cluster::node::{FormatError, NodeError, StoreError};
-use hustings_cluster::recover::{BackupError, RecoverError};
+use hustings_cluster::node::NodeError;
+use hustings_cluster::recover::RecoverError;
 use hustings_cluster::timeline::MergeError;
 use hustings_harness::HarnessError;
 use hustings_http::{ServeError, TokenFileError};
@@ -33,9 +33,6 @@ pub(crate) enum ClusterFailure {
     /// The node rejected the request.
     #[error(transparent)]
     Rejected(#[from] RequestError),
-    /// A data folder could not be copied.
-    #[error(transparent)]
-    Backup(#[from] BackupError),
     /// No member or office has this name.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
@@ -72,7 +69,7 @@ pub(crate) enum ClusterFailure {
     /// The node runs with another store than the one that the cluster knows.
     #[error("the data folder of this node is not the one that the cluster knows, so its votes may be lost")]
     UnknownDisk,
-    /// A data folder could not be inspected or recovered.
+    /// A data folder could not be inspected, copied or recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
     /// A file with a trace could not be read.
@@ -86,7 +83,7 @@ pub(crate) enum ClusterFailure {
     NotConfirmed,
     /// The cluster committed something that this program cannot read.
     #[error("this node cannot read what the cluster has committed: at log index {index}, {error}")]
-    Unreadable { index: u64, error: FormatError },
+    Unreadable { index: u64, error: String },
 }
 
 impl ClusterFailure {
@@ -133,15 +130,14 @@ impl ClusterFailure {
                 let help = "run the version of the program that the other members run; nothing is lost";
                 (Exit::CouldNot, Some(help.to_string()))
             }
-            ClusterFailure::Recover(RecoverError::Store(StoreError::Locked { .. })) => {
+            ClusterFailure::Recover(RecoverError::InUse { .. }) => {
                 (Exit::CouldNot, Some("stop the node first".to_string()))
             }
             ClusterFailure::Recover(
                 RecoverError::FloorTooHigh { .. } | RecoverError::NoLog | RecoverError::Joins { .. },
             ) => (Exit::WrongUse, None),
+            ClusterFailure::Recover(RecoverError::Folder(error)) => bootstrap_exit(error),
             ClusterFailure::Recover(_) => (Exit::CouldNot, None),
-            ClusterFailure::Backup(BackupError::Folder(error)) => bootstrap_exit(error),
-            ClusterFailure::Backup(_) => (Exit::CouldNot, None),
             ClusterFailure::NotConfirmed => {
                 (Exit::WrongUse, Some("--yes confirms it; --dry-run only prints what would be done".to_string()))
             }
