@@ -45,6 +45,8 @@ mod format;
 #[cfg(test)]
 mod golden;
 mod identity;
+#[doc(hidden)]
+pub mod input_file;
 pub mod member;
 pub mod node;
 pub mod process_tree;

@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::{HeaderMap, header};
 use hustings_cluster::api::Right;
 use hustings_cluster::config::Anonymous;
+use hustings_cluster::input_file::{self, InputFileError};
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
@@ -36,12 +37,10 @@ pub struct TokenFileError {
 
 #[derive(Debug, thiserror::Error)]
 enum TokenProblem {
-    #[error("{0}")]
-    Read(#[from] io::Error),
-    #[error("others can read or change it (mode {0:03o}); make it readable for its owner only (chmod 600)")]
-    Exposed(u32),
-    #[error("it is longer than {MAX_FILE_BYTES} bytes")]
-    TooLong,
+    #[error(transparent)]
+    File(#[from] InputFileError),
+    #[error("it is not UTF-8 text")]
+    NotText,
     #[error("{0}")]
     Toml(String),
     #[error("it has more than {MAX_TOKENS} tokens")]
@@ -98,9 +97,9 @@ impl TokenRight {
 }
 
 impl Tokens {
-    /// Reads the token file. Only its owner may be able to read it.
+    /// Reads the token file of this node.
     pub(crate) fn read(path: &Path) -> Result<Tokens, TokenFileError> {
-        let text = read_secret(path);
+        let text = text(input_file::read_secret(path, MAX_FILE_BYTES));
         let tokens = text.and_then(|text| Tokens::parse(&text));
         tokens.map_err(|problem| TokenFileError { file: path.to_path_buf(), problem })
     }
@@ -148,16 +147,8 @@ impl Tokens {
     }
 }
 
-fn read_secret(path: &Path) -> Result<String, TokenProblem> {
-    let file = File::open(path)?;
-    // Checked on the open file, because the path may change.
-    let mode = file.metadata()?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(TokenProblem::Exposed(mode));
-    }
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE_BYTES { Err(TokenProblem::TooLong) } else { Ok(text) }
+fn text(read: Result<Vec<u8>, InputFileError>) -> Result<String, TokenProblem> {
+    String::from_utf8(read?).map_err(|_| TokenProblem::NotText)
 }
 
 fn from_hex(text: &str) -> Option<[u8; SHA256_OUTPUT_LEN]> {
@@ -190,22 +181,23 @@ pub fn add_token(file: Option<&Path>, name: &str, right: TokenRight) -> Result<N
     let shown = file.unwrap_or(Path::new("(none)"));
     let error = |problem| TokenFileError { file: shown.to_path_buf(), problem };
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|cause| error(TokenProblem::Read(io::Error::other(cause))))?;
+    let io_error = |cause| error(InputFileError::Read(cause).into());
+    getrandom::fill(&mut bytes).map_err(|cause| io_error(io::Error::other(cause)))?;
     let secret = format!("{TOKEN_PREFIX}{}", to_hex(&bytes));
     let sha256 = to_hex(digest(&SHA256, secret.as_bytes()).as_ref());
     let entry = format!("[[token]]\nname = {name:?}\nright = \"{}\"\nsha256 = \"{sha256}\"\n", right.text());
     // An invalid name, and one that is there already, are found before anything is written.
-    let before = match file.map(read_secret) {
+    let before = match file.map(|file| input_file::read_secret_of_service(file, MAX_FILE_BYTES)) {
         None => String::new(),
-        Some(Err(TokenProblem::Read(cause))) if cause.kind() == io::ErrorKind::NotFound => String::new(),
-        Some(text) => text.map_err(error)?,
+        Some(Err(InputFileError::Read(cause))) if cause.kind() == io::ErrorKind::NotFound => String::new(),
+        Some(read) => text(read).map_err(error)?,
     };
     let separator = if before.is_empty() { "" } else { "\n" };
     Tokens::parse(&format!("{before}{separator}{entry}")).map_err(error)?;
     if let Some(file) = file {
         let opened = File::options().append(true).create(true).mode(0o600).open(file);
         let written = opened.and_then(|mut file| file.write_all(format!("{separator}{entry}").as_bytes()));
-        written.map_err(|cause| error(cause.into()))?;
+        written.map_err(io_error)?;
     }
     Ok(NewToken { secret, sha256, entry })
 }

@@ -1,21 +1,16 @@
 //! TLS of the API.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hustings_cluster::config::HttpTls;
+use hustings_cluster::input_file::{self, MAX_PEM_BYTES};
 use ring::digest::{SHA256, digest};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
-
-/// The longest PEM file, in bytes.
-const MAX_PEM_BYTES: u64 = 64 * 1024;
 
 /// Why a certificate or key of the API cannot be used. It quotes nothing of the file.
 #[derive(Debug, thiserror::Error)]
@@ -73,17 +68,8 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 fn read(path: &Path, is_secret: bool) -> Result<Vec<u8>, String> {
-    let text = |error: io::Error| error.to_string();
-    let file = File::open(path).map_err(text)?;
-    // Checked on the open file, because the path may change.
-    let mode = file.metadata().map_err(text)?.permissions().mode() & 0o777;
-    if is_secret && mode & 0o077 != 0 {
-        let advice = "make it readable for its owner only (chmod 600)";
-        return Err(format!("other users can read it (mode {mode:03o}); {advice}"));
-    }
-    let mut pem = Vec::new();
-    file.take(MAX_PEM_BYTES + 1).read_to_end(&mut pem).map_err(text)?;
-    if pem.len() as u64 > MAX_PEM_BYTES { Err(format!("is longer than {MAX_PEM_BYTES} bytes")) } else { Ok(pem) }
+    let read = if is_secret { input_file::read_secret } else { input_file::read };
+    read(path, MAX_PEM_BYTES).map_err(|error| error.to_string())
 }
 
 /// The name of a client in the log: the first DNS name of its certificate, or its fingerprint.

@@ -1,12 +1,13 @@
 //! Who may do what: real users at the socket of a real node.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{Ran, skip};
-use crate::processes::Cluster;
+use crate::loopback::free_ports;
+use crate::processes::{Cluster, hustings};
 
 /// A user other than the node's.
 const NOBODY: u32 = 65_534;
@@ -83,6 +84,60 @@ fn the_group_may_campaign_and_nothing_else() {
     assert!(has_line(&[&nobody, "request={\"type\":\"transfer\"", "result=not-permitted"]), "{log}");
     assert!(has_line(&[&nobody, "request={\"type\":\"campaign\",\"office\":\"job\""]), "{log}");
     assert!(has_line(&["audit: uid=0 user=root pid=", "request={\"type\":\"pause\"}", "result=done"]), "{log}");
+}
+
+#[test]
+fn a_node_reads_the_secrets_that_root_shares_with_its_group() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("rights with real users: needs root to become another user");
+    }
+    let mut cluster = Cluster::new(&["a"], &[]);
+    let folder = cluster.folder().join("a");
+    let file = |name: &str| folder.join(name);
+    let port = free_ports(1)[0];
+    let http = format!("[http]\nlisten = \"127.0.0.1:{port}\"\ntokens = \"tokens.toml\"\n[http.tls]\n");
+    let config = fs::read_to_string(cluster.config("a")).expect("it was written");
+    let config = format!("{config}\n{http}certificate = \"node.crt\"\nkey = \"http.key\"\n");
+    fs::write(cluster.config("a"), config).expect("it is ours");
+    fs::copy(file("node.key"), file("http.key")).expect("it is ours");
+    let tokens = file("tokens.toml");
+    let add_token = |name: &str| {
+        let mut token = hustings();
+        let output = token.args(["token", name, "--right", "read", "--file"]).arg(&tokens).output();
+        output.expect("the binary can be started")
+    };
+    assert!(add_token("one").status.success());
+
+    // As a Kubernetes secret with `fsGroup`: files of root, which the node's group may read.
+    for path in [cluster.root(), cluster.folder(), file("")] {
+        set_mode(&path, 0o755);
+    }
+    for (name, mode) in [("node.key", 0o440), ("http.key", 0o440), ("tokens.toml", 0o640)] {
+        chown(file(name), None, Some(NOBODY)).expect("root may");
+        set_mode(&file(name), mode);
+    }
+    let run = cluster.root().join("run");
+    fs::create_dir(&run).expect("the folder is ours");
+    chown(&run, Some(NOBODY), Some(NOBODY)).expect("root may");
+    for (name, path) in [("data", "data"), ("socket", "hustings.sock")] {
+        let there = format!("{name} = \"{}\"", run.join(path).display());
+        cluster.edit(&["a"], &format!("{name} = \"{path}\""), &there);
+    }
+    let more = add_token("two");
+    assert!(more.status.success(), "root adds to the file of a service: {}", String::from_utf8_lossy(&more.stderr));
+    assert_eq!(mode(&tokens), 0o640);
+
+    cluster.run_nodes_as(NOBODY);
+    for name in ["node.key", "http.key", "tokens.toml"] {
+        let before = mode(&file(name));
+        set_mode(&file(name), 0o444);
+        let refused = cluster.start_and_wait_for_exit("a");
+        assert!(refused.contains(name) && refused.contains("(mode 444)"), "{refused}");
+        set_mode(&file(name), before);
+    }
+    cluster.start(&["a"]);
+    cluster.wait_for_agreement(&["a"], |_| true);
+    assert!(cluster.log("a").contains("the API listens on https://"), "{}", cluster.log("a"));
 }
 
 #[test]

@@ -8,6 +8,6 @@ mod validity;
 pub(crate) use authority::IssueError;
 pub(crate) use authority::{Authority, CertifiedKey, dns_name, fits};
 pub(crate) use files::IdentityError;
-pub(crate) use files::check_key_group;
+pub(crate) use files::check_secrets;
 pub(crate) use tls::{Identity, is_certificate_of, member_name, unfinished};
 pub(crate) use validity::{Expiry, not_after};

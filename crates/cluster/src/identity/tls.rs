@@ -222,9 +222,9 @@ mod tests {
     use rustls::pki_types::pem::PemObject;
     use time::Duration;
 
-    use super::super::files::MAX_PEM_BYTES;
     use super::super::{Authority, CertifiedKey};
     use super::{CertificateDer, Clock, Identity, Member, Source, Tls, is_certificate_of};
+    use crate::input_file::MAX_PEM_BYTES;
     use crate::member::Role;
 
     fn member(id: u64, name: &str) -> Member {

@@ -59,7 +59,7 @@ use crate::config::{Config, MAX_MEMBERS};
 use crate::core::{self, Core, Setup};
 use crate::election::Election;
 use crate::faults::DisabledRules;
-use crate::identity::{Identity, check_key_group};
+use crate::identity::{Identity, check_secrets};
 use crate::store::{DiskWriter, Store, StoreError, StoreOwner, Write};
 use crate::systemd::Systemd;
 use crate::transport::{Event, Limits, Transport, TransportConfig};
@@ -321,11 +321,11 @@ impl Node {
     }
 }
 
-/// The group of the socket. It must not be able to read the node's key.
+/// The group of the socket. It must not be able to read the node's secrets.
 fn socket_group(config: &Config) -> Result<Option<SocketGroup>, NodeError> {
     let Some(name) = &config.socket_group else { return Ok(None) };
     let group = SocketGroup::find(name)?;
-    check_key_group(&config.tls.key, group.gid.as_raw())?;
+    check_secrets(config, group.gid.as_raw())?;
     Ok(Some(group))
 }
 

@@ -16,7 +16,7 @@ use super::health::HealthMonitor;
 use super::{Node, NodeError};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError, Limits};
-use crate::identity::{Identity, IdentityError, check_key_group};
+use crate::identity::{Identity, IdentityError, check_secrets};
 use crate::member::Member;
 
 /// Applies what was prepared.
@@ -125,7 +125,7 @@ fn load(
     let config = reader.map_or(Ok(current), |reader| (reader.read)())?;
     let identity = Identity::load(&config.tls, &cluster, own, clock)?;
     identity.check_time(&config.tls, clock)?;
-    group.map_or(Ok(()), |group| check_key_group(&config.tls.key, group))?;
+    group.map_or(Ok(()), |group| check_secrets(&config, group))?;
     let prepare = reader.and_then(|reader| reader.prepare.as_ref());
     let apply = prepare.map(|prepare| prepare(&config)).transpose().map_err(ReloadError::Other)?;
     Ok(Loaded { config, identity, apply })

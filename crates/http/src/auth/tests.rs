@@ -1,4 +1,5 @@
 use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use axum::http::HeaderValue;
 

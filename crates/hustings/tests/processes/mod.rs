@@ -95,6 +95,20 @@ impl Cluster {
 
     /// Starts these members, and waits until they answer.
     pub(crate) fn start(&mut self, names: &[&str]) {
+        self.spawn_nodes(names);
+        for name in names {
+            self.wait_until(&format!("{name} answers"), || (self.run(name, &["status"]).code == 0).then_some(()));
+        }
+    }
+
+    /// Starts a member that must refuse to run. Returns its log.
+    pub(crate) fn start_and_wait_for_exit(&mut self, name: &str) -> String {
+        self.spawn_nodes(&[name]);
+        assert_ne!(self.wait_for_exit(name), Some(0), "{}", self.log(name));
+        self.log(name)
+    }
+
+    fn spawn_nodes(&mut self, names: &[&str]) {
         for name in names {
             let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).expect("the folder is ours");
             let mut node = hustings();
@@ -104,9 +118,6 @@ impl Cluster {
             }
             let process = Process::spawn(&mut node).expect("the binary can be started");
             assert!(self.running.insert((*name).to_string(), process).is_none(), "{name} runs already");
-        }
-        for name in names {
-            self.wait_until(&format!("{name} answers"), || (self.run(name, &["status"]).code == 0).then_some(()));
         }
     }
 
