@@ -62,17 +62,6 @@ impl From<OfficeStatus> for OfficeView {
     }
 }
 
-/// A state that was stored.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct StoredView {
-    /// The name of the office.
-    pub(crate) office: String,
-    /// The token of the holder.
-    pub(crate) token: u64,
-    /// The size of the state.
-    pub(crate) bytes: u64,
-}
-
 /// Texts that occur often, such as the names of members, are stored once.
 #[derive(Default)]
 pub(crate) struct Texts(BTreeSet<Arc<str>>);

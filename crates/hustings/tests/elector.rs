@@ -119,5 +119,7 @@ fn a_guard_stores_a_state_that_the_next_holder_reads() {
         let second = node.campaign("billing").await.expect("a grant");
         let state = second.state().await.expect("it is confirmed").expect("the first one stored it");
         assert_eq!((state.data.as_slice(), state.token), (&b"invoice 7"[..], token));
+        second.delete_state().await.expect("it holds the office");
+        assert_eq!(second.state().await.expect("it is confirmed"), None);
     });
 }

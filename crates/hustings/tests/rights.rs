@@ -75,6 +75,12 @@ fn the_group_may_campaign_and_nothing_else() {
         let expected = "this needs the right `operate`, which only root and the node's user (uid 0) have";
         assert!(refused.err.contains(expected), "{request:?}: {}", refused.err);
     }
+    let path = socket.to_str().expect("the path is UTF-8");
+    let deletion = ["state", "delete", "job", "--socket", path];
+    let refused = as_nobody(&group, env!("CARGO_BIN_EXE_hustings"), &deletion);
+    assert!(refused.code == 3 && refused.err.contains("needs the right `operate`"), "{}", refused.err);
+    let stale = as_nobody(&group, env!("CARGO_BIN_EXE_hustings"), &[&deletion[..], &["--token", "1"]].concat());
+    assert!(stale.code == 1 && stale.err.contains("not held with this token"), "{}", stale.err);
     assert_eq!(cluster.run("a", &["pause"]).code, 0);
     assert_eq!(cluster.run("a", &["resume"]).code, 0);
 

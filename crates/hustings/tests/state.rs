@@ -63,10 +63,55 @@ fn a_command_of_run_leaves_its_state_to_the_next() {
 }
 
 #[test]
+fn states_are_listed_and_deleted() {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    cluster.start(&["a"]);
+    cluster.wait_for_agreement(&["a"], |_| true);
+    let nothing = cluster.run("a", &["state", "list", "--format", "json"]);
+    assert_eq!((nothing.code, json(&nothing.out)), (0, serde_json::json!({ "states": [] })));
+    let held = json(&cluster.run("a", &["leader", "--format", "json"]).out)["token"].as_u64().expect("it is held");
+    let put = || {
+        let config = cluster.config("a");
+        let path = config.to_str().expect("the path is UTF-8");
+        cluster.run("a", &["state", "put", "leader", path, "--token", &held.to_string()])
+    };
+    assert_eq!(put().code, 0);
+    let listed = json(&cluster.run("a", &["state", "list", "--format", "json"]).out);
+    let bytes = fs::metadata(cluster.config("a")).expect("it is there").len();
+    let state = &listed["states"][0];
+    assert_eq!((&state["office"], &state["bytes"], &state["token"]), (&"leader".into(), &bytes.into(), &held.into()));
+    let text = cluster.run("a", &["state", "list"]).out;
+    let row: Vec<&str> = text.lines().nth(1).expect("there is a state").split_whitespace().collect();
+    assert_eq!(row[..4], ["leader", &bytes.to_string(), "a", &held.to_string()], "{text}");
+
+    let delete = |token: Option<u64>| {
+        let token = token.map(|token| token.to_string());
+        let options = token.iter().flat_map(|token| ["--token", token.as_str()]);
+        cluster.run("a", &["state", "delete", "leader"].into_iter().chain(options).collect::<Vec<_>>())
+    };
+    let stale = delete(Some(held + 1));
+    assert!(stale.code == 1 && stale.err.contains("not held with this token"), "{}: {}", stale.code, stale.err);
+    let deleted = delete(Some(held));
+    assert_eq!((deleted.code, deleted.out.as_str()), (0, "deleted the state of leader\n"), "{}", deleted.err);
+    let absent = delete(None);
+    assert!(absent.code == 1 && absent.err.contains("no holder of `leader` has stored a state"), "{}", absent.err);
+    assert_eq!((put().code, delete(None).code), (0, 0), "an operator needs no token");
+    let log = cluster.log("a");
+    let asked = "request={\"type\":\"delete-state\",\"office\":\"leader\",\"token\":null} result=done";
+    assert!(log.contains(asked), "{log}");
+}
+
+#[test]
 fn without_an_arbiter_there_are_no_states() {
     let mut cluster = Cluster::new(&["a"], &["--arbiter", "none"]);
     cluster.start(&["a"]);
-    for action in [&["get", "leader"][..], &["put", "leader", "/dev/null", "--token", "1"]] {
+    for action in [
+        &["get", "leader"][..],
+        &["put", "leader", "/dev/null", "--token", "1"],
+        &["list"],
+        &["delete", "leader", "--token", "1"],
+        &["delete", "leader"],
+    ] {
         let mut command = hustings();
         let ran = command.arg("state").args(action).arg("--config").arg(cluster.config("a")).output();
         let ran = ran.expect("start the binary");

@@ -267,6 +267,7 @@ impl Tenure {
             | Reply::History { .. }
             | Reply::Terms(_)
             | Reply::State { .. }
+            | Reply::States { .. }
             | Reply::Metrics(_)
             | Reply::Trace(_) => {}
         }

@@ -41,7 +41,7 @@ pub(crate) use metrics::{
 pub(crate) use protocol::MAX_STATE_PART_BYTES;
 pub use protocol::{
     CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MemberStatus, OfficeStatus,
-    OfficeTerms, Reply, Request, RequestError, StatePart, Status,
+    OfficeTerms, Reply, Request, RequestError, StateInfo, StatePart, Status,
 };
 pub use right::Right;
 pub(crate) use right::{NOT_PERMITTED, Rights};

@@ -110,6 +110,26 @@ pub enum Request {
         /// The bytes of this part.
         data: Base64,
     },
+    /// Asks for the states that holders of offices have stored, without their bytes: those of the offices whose names
+    /// follow `after`, in order. Answered by [`Reply::States`].
+    States {
+        /// The last office of the list before; from the first one if absent.
+        #[serde(default)]
+        after: Option<String>,
+    },
+    /// Deletes the state of an office. Answered by [`Reply::Done`] once a majority has recorded it. Rejected with the
+    /// code `no-state` if there is none.
+    ///
+    /// The holder of the office sends its token; the request is rejected with the code `stale-token` if the office is
+    /// not held with it. Without a token, the request needs [`Right::Operate`](super::Right::Operate), whoever holds
+    /// the office.
+    DeleteState {
+        /// The name of the office.
+        office: String,
+        /// The token that the program holds; absent if an operator asks.
+        #[serde(default)]
+        token: Option<u64>,
+    },
     /// Makes the holder give the office up. Answered by [`Reply::Done`] once another member holds it. Any node accepts
     /// this request.
     Resign {
@@ -239,6 +259,15 @@ pub enum Reply {
         /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
         current: bool,
     },
+    /// The answer to [`Request::States`]: at most 1,000 of them.
+    States {
+        /// The states, by office.
+        states: Vec<StateInfo>,
+        /// The office of the last one, if there are more.
+        next: Option<String>,
+        /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
+        current: bool,
+    },
     /// The answer to [`Request::History`], oldest change first.
     History {
         /// At most 100 changes per office; fewer if there are more than 700 offices.
@@ -329,6 +358,23 @@ pub struct Completion {
     /// The token that it held.
     pub token: u64,
     /// When it was recorded, in milliseconds since 1970 by the arbiter's wall clock. For display only.
+    pub unix_ms: u64,
+}
+
+/// What is known about the state that a holder of an office has stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StateInfo {
+    /// The name of the office.
+    pub office: String,
+    /// The size of the state.
+    pub bytes: u64,
+    /// The name of the member that held the office.
+    pub holder: String,
+    /// The token that it held.
+    pub token: u64,
+    /// Grows with every state that is stored.
+    pub revision: u64,
+    /// When it was stored, in milliseconds since 1970 by the arbiter's wall clock. For display only.
     pub unix_ms: u64,
 }
 

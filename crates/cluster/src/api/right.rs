@@ -64,19 +64,22 @@ impl Request {
             | Request::Trace { .. }
             | Request::Terms { .. }
             | Request::Completed { .. }
-            | Request::GetState { .. } => None,
+            | Request::GetState { .. }
+            | Request::States { .. } => None,
             Request::Campaign { .. }
             | Request::Withdraw { .. }
             | Request::Stopped { .. }
             | Request::Complete { .. }
-            | Request::PutState { .. } => Some(Right::Campaign),
+            | Request::PutState { .. }
+            | Request::DeleteState { token: Some(_), .. } => Some(Right::Campaign),
             Request::Resign { .. }
             | Request::Transfer { .. }
             | Request::Pause
             | Request::Resume
             | Request::AddMember { .. }
             | Request::RemoveMember { .. }
-            | Request::SetMember { .. } => Some(Right::Operate),
+            | Request::SetMember { .. }
+            | Request::DeleteState { token: None, .. } => Some(Right::Operate),
         }
     }
 }
@@ -111,6 +114,12 @@ mod tests {
             let allowed = [&Request::Status, &campaign, &Request::Pause].map(|request| rights.allow(request.right()));
             assert_eq!(allowed, expected, "{rights:?}");
         }
+    }
+
+    #[test]
+    fn a_holder_deletes_its_state_and_an_operator_any() {
+        let right = |token| Request::DeleteState { office: "job".to_string(), token }.right();
+        assert_eq!((right(Some(7)), right(None)), (Some(Right::Campaign), Some(Right::Operate)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Base64, Client, ClientError, MAX_PUT_PART_BYTES, Reply, Request, RequestError, StatePart};
+use super::{Base64, Client, ClientError, MAX_PUT_PART_BYTES, Reply, Request, RequestError, StateInfo, StatePart};
 
 /// How often a state that changes while it is read is read again.
 const MAX_ATTEMPTS: usize = 20;
@@ -67,16 +67,47 @@ impl Client {
         }
     }
 
-    fn state_part(&mut self, office: &str, offset: u64, timeout: Duration) -> Result<Option<StatePart>, ClientError> {
-        let request = Request::GetState { office: office.to_string(), offset };
-        match self.call(&request, Some(timeout))? {
-            Reply::State { state, current: true } => Ok(state),
-            Reply::State { .. } => {
-                let message = "this node reaches no majority, so the state that it knows may be outdated".to_string();
-                Err(ClientError::Rejected(RequestError { code: "no-majority".to_string(), message }))
-            }
+    /// Deletes the state of an office: as its holder with this token, or without one as an operator. When this returns,
+    /// a majority has recorded it.
+    pub fn delete_state(&mut self, office: &str, token: Option<u64>, timeout: Duration) -> Result<(), ClientError> {
+        match self.call(&Request::DeleteState { office: office.to_string(), token }, Some(timeout))? {
+            Reply::Done => Ok(()),
             Reply::Error(error) => Err(ClientError::Rejected(error)),
             _ => Err(ClientError::UnexpectedReply),
         }
     }
+
+    /// All states that holders of offices have stored, by office. The timeout is that of each reply.
+    pub fn list_states(&mut self, timeout: Duration) -> Result<Vec<StateInfo>, ClientError> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            match self.call(&Request::States { after }, Some(timeout))? {
+                Reply::States { states, next, current: true } => {
+                    all.extend(states);
+                    after = next;
+                }
+                Reply::States { .. } => return Err(unconfirmed()),
+                Reply::Error(error) => return Err(ClientError::Rejected(error)),
+                _ => return Err(ClientError::UnexpectedReply),
+            }
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn state_part(&mut self, office: &str, offset: u64, timeout: Duration) -> Result<Option<StatePart>, ClientError> {
+        let request = Request::GetState { office: office.to_string(), offset };
+        match self.call(&request, Some(timeout))? {
+            Reply::State { state, current: true } => Ok(state),
+            Reply::State { .. } => Err(unconfirmed()),
+            Reply::Error(error) => Err(ClientError::Rejected(error)),
+            _ => Err(ClientError::UnexpectedReply),
+        }
+    }
+}
+
+fn unconfirmed() -> ClientError {
+    let message = "this node reaches no majority, so what it knows of states may be outdated".to_string();
+    ClientError::Rejected(RequestError { code: "no-majority".to_string(), message })
 }

@@ -33,7 +33,6 @@ use std::sync::Arc;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
-use self::completions::CompletionEntry;
 pub(crate) use self::completions::{Completions, check_key};
 pub(crate) use self::offices::Offices;
 pub(crate) use self::states::{BlobRef, MAX_STATE_BYTES, MAX_STATES, MAX_TOTAL_BYTES, States, checksum_of};
@@ -146,6 +145,13 @@ pub(crate) enum Command {
     },
     /// A piece of the state that the holder of an office stores, if it still holds the office with this token.
     StatePiece(StatePiece),
+    /// Deletes the state of an office.
+    DeleteState {
+        /// The office.
+        office: OfficeName,
+        /// The token with which the office must still be held; `None` if an operator deletes it.
+        token: Option<u64>,
+    },
 }
 
 /// An office: a named lease, like an etcd election or a Kubernetes Lease.
@@ -255,7 +261,7 @@ impl Table {
                 if self.token(&office) != expected_token || (is_new && !self.make_room(&office)) {
                     return false;
                 }
-                self.states.abandon_upload(&office);
+                self.states.handle_office_change(&office);
                 let limit = history_limit(self.offices.len() + usize::from(is_new));
                 if is_new && limit < history_limit(self.offices.len()) {
                     self.offices.trim_histories(limit);
@@ -281,7 +287,7 @@ impl Table {
                 else {
                     return false;
                 };
-                self.states.abandon_upload(&office);
+                self.states.handle_office_change(&office);
                 let limit = history_limit(self.offices.len());
                 self.offices.update(
                     &office,
@@ -315,17 +321,8 @@ impl Table {
             Command::RemoveMember(id) => self.members.remove(&id).is_some(),
             Command::Complete { office, token, key, unix_ms } => self.complete(&office, token, key, unix_ms),
             Command::StatePiece(piece) => matches!(self.receive_piece(index, &piece), PieceEffect::Appended { .. }),
+            Command::DeleteState { office, token } => self.delete_state(&office, token),
         }
-    }
-
-    fn complete(&mut self, office: &str, token: u64, key: String, unix_ms: u64) -> bool {
-        let holder = self.offices.get(office).filter(|known| known.token == token).and_then(|known| known.holder);
-        let (Some(holder), Some(office)) = (holder, self.offices.stored_name(office).cloned()) else { return false };
-        if check_key(&key).is_err() {
-            return false;
-        }
-        self.completions.add(CompletionEntry { office, key, holder: holder.id, token, unix_ms });
-        true
     }
 
     fn put(&mut self, index: u64, key: String, expected_revision: Option<u64>, value: Option<Vec<u8>>) -> bool {

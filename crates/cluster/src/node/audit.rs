@@ -77,7 +77,7 @@ impl Audit {
 /// Whether each request of this kind gets a line. The others only read, or are as frequent as leases.
 fn is_audited(request: &Request) -> bool {
     match request {
-        Request::Complete { .. } => true,
+        Request::Complete { .. } | Request::DeleteState { .. } => true,
         // The last part stands for all.
         Request::PutState { bytes, offset, data, .. } => data.0.is_empty() || offset + data.0.len() as u64 == *bytes,
         request => request.right() == Some(Right::Operate),

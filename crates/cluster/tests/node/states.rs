@@ -121,6 +121,49 @@ fn a_successor_reads_the_state_and_a_former_holder_cannot_change_it() {
 }
 
 #[test]
+fn a_state_is_listed_until_its_holder_or_an_operator_deletes_it() {
+    let mut cluster = TestCluster::new(3);
+    cluster.start_all();
+    cluster.wait_for_agreement(&[0, 1, 2], |_| true);
+    let offices = ["one", "two"].map(str::to_string);
+    let (_holder, tokens) = hold(&cluster, 0, &offices);
+    let mut client = cluster.client(0);
+    for (office, token) in offices.iter().zip(&tokens) {
+        client.put_state(office, *token, &content(1, 100_000), TIMEOUT).expect("it holds the office");
+    }
+    let listed = |node: usize| {
+        let states = cluster.client(node).list_states(TIMEOUT).expect("it is confirmed");
+        states.into_iter().map(|state| (state.office, state.bytes, state.holder, state.token)).collect::<Vec<_>>()
+    };
+    let shown = |place: usize| (offices[place].clone(), 100_000, "a".to_string(), tokens[place]);
+    assert_eq!(listed(1), [shown(0), shown(1)]);
+
+    let delete = |node: usize, office: &str, token| cluster.client(node).delete_state(office, token, TIMEOUT);
+    assert_eq!(code(delete(1, "one", Some(tokens[1]))), "stale-token");
+    assert_eq!(code(delete(1, "three", None)), "no-state");
+    assert_eq!(code(delete(1, "No Office", None)), "bad-request");
+    assert_eq!(listed(2).len(), 2, "nothing has changed");
+    delete(1, "one", Some(tokens[0])).expect("the office is held with this token");
+    assert_eq!(listed(2), [shown(1)]);
+    assert_eq!(code(delete(2, "one", Some(tokens[0]))), "no-state");
+    delete(2, "two", None).expect("an operator may");
+    for node in 0..3 {
+        assert_eq!(listed(node), [], "node {node}");
+        assert_eq!(cluster.client(node).get_state("two", TIMEOUT).expect("it is confirmed"), None);
+    }
+
+    // It is gone for good, and the holder can store another one.
+    drop(client);
+    (0..3).for_each(|node| cluster.kill(node));
+    cluster.start_all();
+    let agreed = cluster.wait_for_agreement(&[0, 1, 2], |_| true);
+    assert_eq!(cluster.client(1).list_states(TIMEOUT).expect("it is confirmed"), []);
+    cluster.client(0).put_state("leader", agreed.token, b"x", TIMEOUT).expect("the office is held with this token");
+    let listed = cluster.client(1).list_states(TIMEOUT).expect("it is confirmed");
+    assert_eq!(listed.iter().map(|state| state.office.as_str()).collect::<Vec<_>>(), ["leader"]);
+}
+
+#[test]
 fn a_backup_of_a_running_node_has_its_states() {
     let mut cluster = TestCluster::new(1);
     cluster.start_all();

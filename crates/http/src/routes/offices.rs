@@ -28,20 +28,28 @@ pub(crate) struct ListParams {
     limit: Option<usize>,
 }
 
+impl ListParams {
+    /// After which name the page begins, and how long it is.
+    pub(super) fn check(self) -> Result<(Option<String>, usize), ApiError> {
+        let limit = self.limit.unwrap_or(DEFAULT_PAGE);
+        if !(1..=MAX_PAGE).contains(&limit) {
+            return Err(ApiError::new(Code::BadRequest, format!("`limit` must be a number from 1 to {MAX_PAGE}")));
+        }
+        if let Some(after) = self.after.as_deref().filter(|after| !is_name(after)) {
+            return Err(not_a_name("`after`:", after));
+        }
+        Ok((self.after, limit))
+    }
+}
+
 /// All offices, in the order of their names.
 ///
 /// The list is what this node knows; `current` says of each office whether a majority confirmed it lately.
 #[utoipa::path(get, path = "/v1/offices", operation_id = "list-offices", tag = "offices", params(ListParams),
     responses((status = 200, description = "A page of offices.", body = OfficePage)))]
 pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<ListParams>) -> ApiResult {
-    let limit = params.limit.unwrap_or(DEFAULT_PAGE);
-    if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(ApiError::new(Code::BadRequest, format!("`limit` must be a number from 1 to {MAX_PAGE}")));
-    }
-    if let Some(after) = params.after.as_deref().filter(|after| !is_name(after)) {
-        return Err(not_a_name("`after`:", after));
-    }
-    let (offices, has_more) = state.offices.page(params.after.as_deref(), limit)?;
+    let (after, limit) = params.check()?;
+    let (offices, has_more) = state.offices.page(after.as_deref(), limit)?;
     let next = offices.last().filter(|_| has_more).map(|last| last.office.to_string());
     Ok(json::ok(&OfficePage { offices, next }))
 }

@@ -23,7 +23,7 @@ use crate::json;
     paths(
         offices::list, offices::show, offices::leader, offices::leader_options, watch::watch,
         campaign::campaign, campaign::renew, campaign::resign,
-        state::get, state::put,
+        state::get, state::put, state::delete, state::list,
         operate::transfer, operate::pause, operate::resume,
         cluster::show, cluster::history, trace::show,
         probes::livez, probes::readyz, metrics::metrics, describe,
@@ -95,6 +95,8 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
             vec![BODY, NODE, CHANGE, office]
         }
         "get-state" => vec![NODE, &[Code::NoState, Code::NotAvailable, Code::NoMajority]],
+        "list-states" => vec![NODE, &[Code::NotAvailable, Code::NoMajority]],
+        "delete-state" => vec![NODE, CHANGE, &[Code::NoState, Code::StaleToken, Code::NotAvailable]],
         "put-state" => {
             let state = &[Code::StaleToken, Code::NotAvailable, Code::NoRoom, Code::Timeout, Code::TooLarge];
             vec![NODE, CHANGE, state]

@@ -55,7 +55,7 @@ pub(crate) async fn resume(State(state): State<Shared>, Operator(caller): Operat
     done.map(|()| json::ok(&PausedView { paused: false }))
 }
 
-async fn carry_out(state: &Shared, request: &Request) -> Result<(), ApiError> {
+pub(super) async fn carry_out(state: &Shared, request: &Request) -> Result<(), ApiError> {
     match state.link.call(request).await? {
         Reply::Done => Ok(()),
         _ => Err(unexpected()),

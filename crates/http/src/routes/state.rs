@@ -4,19 +4,74 @@ use axum::body::Body;
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use hustings_cluster::api::{Base64, MAX_PUT_PART_BYTES, Reply, Request, StatePart};
+use hustings_cluster::api::{Base64, MAX_PUT_PART_BYTES, Reply, Request, Right, StateInfo, StatePart};
+use serde::Serialize;
 use tokio::sync::SemaphorePermit;
+use utoipa::ToSchema;
 
 use super::Campaigner;
+use super::offices::ListParams;
+use super::operate::carry_out;
+use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult, Code};
-use crate::extract::{Office, read_body};
+use crate::extract::{Office, Params, read_body};
 use crate::json::{self, TOKEN_HEADER};
 use crate::link::unexpected;
-use crate::model::StoredView;
 use crate::state::Shared;
 
 /// How often a state that changes while it is read is read again.
 const MAX_ATTEMPTS: usize = 20;
+
+/// A state that was stored.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StoredView {
+    /// The name of the office.
+    office: String,
+    /// The token of the holder.
+    token: u64,
+    /// The size of the state.
+    bytes: u64,
+}
+
+/// A state that was deleted.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DeletedView {
+    /// The name of the office.
+    office: String,
+}
+
+/// What is known about the state of an office.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StateView {
+    /// The name of the office.
+    office: String,
+    /// The size of the state.
+    bytes: u64,
+    /// The member that held the office when it was stored.
+    holder: String,
+    /// The token that it held.
+    token: u64,
+    /// Grows with every state that is stored.
+    revision: u64,
+    /// When it was stored, in milliseconds since 1970 by the arbiter's wall clock. For display only.
+    unix_ms: u64,
+}
+
+impl From<StateInfo> for StateView {
+    fn from(state: StateInfo) -> StateView {
+        let StateInfo { office, bytes, holder, token, revision, unix_ms } = state;
+        StateView { office, bytes, holder, token, revision, unix_ms }
+    }
+}
+
+/// A page of states, in the order of the names of their offices.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StatePage {
+    states: Vec<StateView>,
+    /// The value of `after` for the next page; null on the last one.
+    #[schema(required)]
+    next: Option<String>,
+}
 
 /// The state that a holder of an office has stored, confirmed by a majority.
 ///
@@ -81,6 +136,50 @@ pub(crate) async fn put(
     done.map(|()| json::ok(&StoredView { office, token, bytes: size }))
 }
 
+/// Deletes the state of an office.
+///
+/// Its holder sends its token, and needs the right to campaign. Without a token, the caller needs the right to operate,
+/// and no holder is asked.
+#[utoipa::path(delete, path = "/v1/offices/{office}/state", operation_id = "delete-state", tag = "states",
+    params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
+        ("Hustings-Token" = Option<u64>, Header, description = "The token of the holder; absent if an operator asks.")),
+    responses((status = 200, description = "The state is deleted.", body = DeletedView)))]
+pub(crate) async fn delete(
+    State(state): State<Shared>,
+    Office(office): Office,
+    caller: Caller,
+    headers: HeaderMap,
+) -> ApiResult {
+    let token = headers.contains_key(TOKEN_HEADER).then(|| token_of(&headers)).transpose()?;
+    let (right, by) = match token {
+        Some(token) => (Right::Campaign, format!("token={token}")),
+        None => (Right::Operate, "operator".to_string()),
+    };
+    let done = match caller.require(right) {
+        Ok(()) => carry_out(&state, &Request::DeleteState { office: office.clone(), token }).await,
+        Err(refusal) => Err(refusal),
+    };
+    state.audit(&caller, format_args!("delete-state {office} {by}"), &done);
+    done.map(|()| json::ok(&DeletedView { office }))
+}
+
+/// The states of all offices, without their bytes, in the order of the offices' names. A majority confirmed the list.
+#[utoipa::path(get, path = "/v1/states", operation_id = "list-states", tag = "states", params(ListParams),
+    responses((status = 200, description = "A page of states.", body = StatePage)))]
+pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<ListParams>) -> ApiResult {
+    let (after, limit) = params.check()?;
+    let Reply::States { mut states, next, current } = state.link.call(&Request::States { after }).await? else {
+        return Err(unexpected());
+    };
+    if !current {
+        return Err(unconfirmed());
+    }
+    let has_more = next.is_some() || states.len() > limit;
+    states.truncate(limit);
+    let next = states.last().filter(|_| has_more).map(|last| last.office.clone());
+    Ok(json::ok(&StatePage { states: states.into_iter().map(Into::into).collect(), next }))
+}
+
 /// Whole states are in memory while they are read or stored, so there are few at a time.
 fn begin_transfer(state: &Shared) -> Result<SemaphorePermit<'_>, ApiError> {
     let permit = state.state_transfers.try_acquire();
@@ -99,12 +198,13 @@ fn token_of(headers: &HeaderMap) -> Result<u64, ApiError> {
 async fn part(state: &Shared, office: &str, offset: u64) -> Result<Option<StatePart>, ApiError> {
     match state.link.call(&Request::GetState { office: office.to_string(), offset }).await? {
         Reply::State { state, current: true } => Ok(state),
-        Reply::State { .. } => {
-            let message = "this node reaches no majority, so the state that it knows may be outdated";
-            Err(ApiError::new(Code::NoMajority, message))
-        }
+        Reply::State { .. } => Err(unconfirmed()),
         _ => Err(unexpected()),
     }
+}
+
+fn unconfirmed() -> ApiError {
+    ApiError::new(Code::NoMajority, "this node reaches no majority, so what it knows of states may be outdated")
 }
 
 fn response(first: &StatePart, data: Vec<u8>) -> Response {

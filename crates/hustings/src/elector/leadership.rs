@@ -135,6 +135,13 @@ impl Leadership {
         self.on_own_connection(move |client| client.put_state(&office, token, &data, STATE_TIMEOUT)).await
     }
 
+    /// Deletes what is stored for the next holders of this office. It is rejected with the code `no-state` if there is
+    /// nothing, and with `stale-token` if another holder was appointed meanwhile.
+    pub async fn delete_state(&self) -> Result<(), ClientError> {
+        let (office, token) = (self.campaign.office.clone(), self.token);
+        self.on_own_connection(move |client| client.delete_state(&office, Some(token), STATE_TIMEOUT)).await
+    }
+
     /// Talks to the node on a connection and a thread of their own, so that a large state delays no renewal.
     async fn on_own_connection<T: Send + 'static>(
         &self,

@@ -224,6 +224,7 @@ impl State {
             | Reply::Terms(_)
             | Reply::Completed { .. }
             | Reply::State { .. }
+            | Reply::States { .. }
             | Reply::Metrics(_)
             | Reply::Trace(_) => {}
             Reply::Office(status) => {

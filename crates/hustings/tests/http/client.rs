@@ -78,6 +78,12 @@ impl Api {
         self.send(&[format!("{}\r\n", self.head("PUT", path, &extra)).as_bytes(), body].concat())
     }
 
+    /// Deletes a state with a token.
+    pub(super) fn delete_with_token(&self, path: &str, token: u64) -> Answer {
+        let extra = format!("Hustings-Token: {token}\r\n");
+        self.send(format!("{}\r\n", self.head("DELETE", path, &extra)).as_bytes())
+    }
+
     pub(super) fn get(&self, path: &str) -> Answer {
         self.method("GET", path)
     }

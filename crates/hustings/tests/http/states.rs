@@ -51,3 +51,46 @@ fn to_store_takes_the_right_to_campaign() {
     assert_eq!(api.with_token(&tokens.0).put(path, held, b"x").status, 200);
     assert_eq!(api.get(path).body, "x");
 }
+
+#[test]
+fn a_holder_deletes_its_state_and_an_operator_any() {
+    let mut tokens = Default::default();
+    let http = HttpCluster::prepare(&["a"], "tokens = \"tokens.toml\"\nanonymous = \"read\"", |cluster| {
+        tokens = write_tokens(&cluster.folder().join("a/tokens.toml"));
+    });
+    let reader = &http.apis[0];
+    let (program, operator) = (reader.with_token(&tokens.0), reader.with_token(&tokens.1));
+    let held = reader.get("/v1/offices/leader").json()["token"].as_u64().expect("it is held");
+    let path = "/v1/offices/leader/state";
+    assert_eq!(program.put(path, held, b"abc").status, 200);
+    let page = reader.get("/v1/states?limit=1").json();
+    let listed = &page["states"][0];
+    assert_eq!((&listed["office"], &listed["bytes"], &listed["token"]), (&json!("leader"), &json!(3), &json!(held)));
+    assert_eq!((&listed["holder"], &page["next"]), (&json!("a"), &json!(null)), "{page}");
+    assert!(listed["unix_ms"].as_u64().is_some_and(|when| when > 0), "{page}");
+    assert_eq!(reader.get("/v1/states?after=leader").json()["states"], json!([]));
+    assert_eq!(reader.get("/v1/states?limit=0").code(), "bad-request");
+
+    for (answer, status, code) in [
+        (reader.delete_with_token(path, held), 403, "forbidden"),
+        (program.method("DELETE", path), 403, "forbidden"),
+        (program.delete_with_token(path, held + 1), 409, "stale-token"),
+        (operator.method("DELETE", "/v1/offices/other/state"), 404, "no-state"),
+    ] {
+        assert_eq!((answer.status, answer.code().as_str()), (status, code), "{answer:?}");
+    }
+    assert_eq!(reader.get(path).body, "abc", "nothing has changed");
+    let deleted = program.delete_with_token(path, held);
+    assert_eq!((deleted.status, deleted.json()), (200, json!({ "office": "leader" })));
+    assert_eq!(
+        (reader.get(path).code().as_str(), &reader.get("/v1/states").json()["states"]),
+        ("no-state", &json!([]))
+    );
+    assert_eq!(program.put(path, held, b"d").status, 200);
+    assert_eq!(operator.method("DELETE", path).status, 200);
+    assert_eq!(reader.get(path).code(), "no-state");
+    let log = http.cluster.log("a");
+    assert!(log.contains("audit: caller=token:ops request=delete-state leader operator result=done"), "{log}");
+    let refused = "audit: caller=token:jobs request=delete-state leader operator result=forbidden";
+    assert!(log.contains(refused), "{log}");
+}

@@ -45,7 +45,7 @@ pub(crate) enum ArbiterEvent {
         /// Whether it granted the office.
         is_grant: bool,
     },
-    /// A [`Command::Complete`] was decided. No office has changed.
+    /// A [`Command::Complete`] or [`Command::DeleteState`] was decided. No office has changed.
     Recorded {
         /// The number of the request, if this node submitted it.
         request: Option<u64>,
@@ -110,9 +110,10 @@ pub(crate) trait Arbiter {
         self.table().members.keys().copied().collect()
     }
 
-    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number; for a [`Command::Complete`], an
-    /// [`ArbiterEvent::Recorded`]; for a [`Command::StatePiece`], an [`ArbiterEvent::PieceReceived`]. The arbiter
-    /// repeats what may be lost on the way to the authority: only if the epoch changes, there may be no outcome.
+    /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number; for a [`Command::Complete`] or
+    /// [`Command::DeleteState`], an [`ArbiterEvent::Recorded`]; for a [`Command::StatePiece`], an
+    /// [`ArbiterEvent::PieceReceived`]. The arbiter repeats what may be lost on the way to the authority: only if the
+    /// epoch changes, there may be no outcome.
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError>;
 
     /// To the coordinator: whether this holder knows of the grant with this token, as far as the authority can tell.
@@ -125,7 +126,8 @@ pub(crate) trait Arbiter {
     /// that the holder sends is confirmed until it has learned of the change.
     fn revoke(&mut self, holder: Id);
 
-    /// Whether this arbiter keeps what the holders of offices store for their successors ([`Command::StatePiece`]).
+    /// Whether this arbiter keeps what the holders of offices store for their successors ([`Command::StatePiece`],
+    /// [`Command::DeleteState`]).
     fn keeps_states(&self) -> bool {
         false
     }

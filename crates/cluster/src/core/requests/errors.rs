@@ -93,6 +93,10 @@ pub(super) fn no_states() -> RequestError {
     )
 }
 
+pub(super) fn no_state(office: &str) -> RequestError {
+    refusal("no-state", format!("no holder of `{office}` has stored a state"))
+}
+
 pub(in crate::core) fn state_too_large(bytes: u64, limit: u64) -> RequestError {
     let message = format!("a state of {bytes} bytes is larger than {limit}, the maximum (`limits.state`)");
     refusal("too-large", message)

@@ -130,6 +130,10 @@ impl Requests {
                 Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
                 Err(refusal) => context.reply(client, Reply::Error(refusal)),
             },
+            Request::States { .. } => match status::check_states(known) {
+                Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
+                Err(refusal) => context.reply(client, Reply::Error(refusal)),
+            },
             Request::PutState { office, token, bytes: size, offset, data } => {
                 let part = Part { office, token, size, offset, data };
                 self.uploads.handle_part(client, part, known, context);
@@ -150,11 +154,11 @@ impl Requests {
         known: &Known<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), RequestError> {
-        if !known.arbiter.has_authority() {
-            return Err(errors::no_arbiter());
-        }
-        if let Request::Complete { office, key, .. } = request {
-            operations::check_completion(office, key)?;
+        match request {
+            Request::DeleteState { office, .. } => status::check_state(office, known)?,
+            _ if !known.arbiter.has_authority() => return Err(errors::no_arbiter()),
+            Request::Complete { office, key, .. } => operations::check_completion(office, key)?,
+            _ => {}
         }
         let coordinator = known.arbiter.coordinator().ok_or_else(errors::no_majority)?;
         if self.pending.len() >= MAX_PENDING {
@@ -319,6 +323,11 @@ impl Requests {
                 let state = status::state_part(&office, offset, known);
                 let current = is_confirmed && known.has_recent_quorum(context);
                 context.reply(client, Reply::State { state, current });
+            }
+            Reader::Client(client, Request::States { after }) => {
+                let (states, next) = status::states(after.as_deref(), known.arbiter.table());
+                let current = is_confirmed && known.has_recent_quorum(context);
+                context.reply(client, Reply::States { states, next, current });
             }
             Reader::Client(client, _) => {
                 let names: Vec<OfficeName> = known.arbiter.table().offices.names().cloned().collect();

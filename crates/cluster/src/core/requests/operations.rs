@@ -85,6 +85,10 @@ fn carry_out(
                 unix_ms: context.unix_ms,
             }
         }
+        Request::DeleteState { office, token } => {
+            check_deletion(office, *token, known)?;
+            Command::DeleteState { office: office.as_str().into(), token: *token }
+        }
         _ => return Err(refusal("bad-request", "the arbiter does not handle this request".to_string())),
     };
     coordinator.submit_for(requester, command, known, context)
@@ -94,6 +98,26 @@ fn carry_out(
 pub(super) fn check_completion(office: &str, key: &str) -> Result<(), RequestError> {
     let checked = crate::config::office_name(office).and_then(|()| check_key(key));
     checked.map_err(|problem| refusal("bad-request", problem))
+}
+
+/// Refuses to delete what is not there, or what is another holder's. If this node does not know all that was decided
+/// yet, the arbiter decides.
+fn check_deletion(office: &str, token: Option<u64>, known: &Known<'_>) -> Result<(), RequestError> {
+    if !known.arbiter.keeps_states() {
+        return Err(errors::no_states());
+    }
+    crate::config::office_name(office).map_err(|problem| refusal("bad-request", problem))?;
+    if !known.arbiter.is_established() {
+        return Ok(());
+    }
+    let table = known.arbiter.table();
+    let is_held_with =
+        |token| table.offices.get(office).is_some_and(|known| known.token == token && known.holder.is_some());
+    match table.states.get(office) {
+        _ if token.is_some_and(|token| !is_held_with(token)) => Err(errors::stale_token()),
+        None => Err(errors::no_state(office)),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Refuses to take a voter out if the others would not have a majority that is up.

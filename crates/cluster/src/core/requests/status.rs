@@ -5,14 +5,16 @@ use hustings_protocol::Id;
 use super::Known;
 use super::errors::{self, refusal};
 use crate::api::{
-    Base64, Change, Completion, MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, RequestError, StatePart,
-    Status, Trace,
+    Base64, Change, Completion, MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, RequestError, StateInfo,
+    StatePart, Status, Trace,
 };
 use crate::core::context::Context;
 use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, PIECE_BYTES, Table};
 
 /// How many offices one reply lists at most. With the longest names and addresses, they fit into a line.
 const MAX_STATUS_OFFICES: usize = 1_000;
+/// How many states one reply lists at most.
+const MAX_LISTED_STATES: usize = 1_000;
 
 /// Whether the table's entry for an office is current, as far as this node knows: a quorum was in contact recently, the
 /// holder is up, and, if the holder is this node, it still acts.
@@ -170,12 +172,31 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
     }
 }
 
+/// Checks that this arbiter keeps states.
+pub(super) fn check_states(known: &Known<'_>) -> Result<(), RequestError> {
+    if known.arbiter.keeps_states() { Ok(()) } else { Err(errors::no_states()) }
+}
+
 /// Checks a request for the state of an office.
 pub(super) fn check_state(office: &str, known: &Known<'_>) -> Result<(), RequestError> {
-    if !known.arbiter.keeps_states() {
-        return Err(errors::no_states());
-    }
+    check_states(known)?;
     crate::config::office_name(office).map_err(|problem| refusal("bad-request", problem))
+}
+
+/// The states of the offices after this one, and the office of the last of them if there are more.
+pub(super) fn states(after: Option<&str>, table: &Table) -> (Vec<StateInfo>, Option<String>) {
+    let mut following = table.states.after(after);
+    let page = (&mut following).take(MAX_LISTED_STATES).map(|(office, entry)| StateInfo {
+        office: office.to_string(),
+        bytes: entry.size,
+        holder: table.member_name(entry.holder),
+        token: entry.token,
+        revision: entry.blob,
+        unix_ms: entry.unix_ms,
+    });
+    let page: Vec<StateInfo> = page.collect();
+    let next = following.next().and(page.last()).map(|last| last.office.clone());
+    (page, next)
 }
 
 /// A part of the state of an office; `None` if it has none.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
-use super::OfficeName;
+use super::{OfficeName, Table};
 
 /// How many completions of all offices together are remembered.
 pub(crate) const MAX_COMPLETIONS: usize = 1_000;
@@ -46,6 +46,19 @@ impl Completions {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+}
+
+impl Table {
+    /// Records that the holder of an office has completed something, if it holds the office with this token.
+    pub(super) fn complete(&mut self, office: &str, token: u64, key: String, unix_ms: u64) -> bool {
+        let holder = self.offices.get(office).filter(|known| known.token == token).and_then(|known| known.holder);
+        let (Some(holder), Some(office)) = (holder, self.offices.stored_name(office).cloned()) else { return false };
+        if check_key(&key).is_err() {
+            return false;
+        }
+        self.completions.add(CompletionEntry { office, key, holder: holder.id, token, unix_ms });
+        true
     }
 }
 

@@ -8,8 +8,13 @@
 //! the former state is the current one. A piece counts only while the office is held with the token that it carries. An
 //! upload that is not continued is forgotten when the office changes hands, when another upload for the same office
 //! begins, or when [`MAX_UPLOADS`] others have been continued since.
+//!
+//! A piece may arrive a second time, even after its upload is complete. So a state that is deleted while its writer
+//! still holds the office leaves its upload's number behind, until the office changes hands: otherwise such a piece
+//! would bring it back.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use bytes::Bytes;
 use hustings_protocol::Id;
@@ -27,6 +32,8 @@ pub(crate) const MAX_TOTAL_BYTES: u64 = 512 << 20;
 pub(crate) const MAX_STATES: usize = 1_024;
 /// How many unfinished uploads are remembered.
 const MAX_UPLOADS: usize = 16;
+/// The blob of a state that is deleted. No piece has this log index.
+const DELETED: u64 = 0;
 
 /// Identifies an upload: the node that a program uploads through, and the node's number for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -87,7 +94,7 @@ pub(crate) enum PieceEffect {
     Full,
 }
 
-/// The state that an office has.
+/// The state that an office has, or what is left of a deleted one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct StateEntry {
     pub(crate) blob: u64,
@@ -132,7 +139,14 @@ pub(crate) struct States {
 impl States {
     /// The state of an office.
     pub(crate) fn get(&self, office: &str) -> Option<&StateEntry> {
-        self.current.get(office)
+        self.current.get(office).filter(|entry| entry.blob != DELETED)
+    }
+
+    /// The states of the offices after this one, in the order of their names.
+    pub(crate) fn after(&self, office: Option<&str>) -> impl Iterator<Item = (&OfficeName, &StateEntry)> {
+        let start = office.map_or(Bound::Unbounded, Bound::Excluded);
+        let following = self.current.range::<str, _>((start, Bound::Unbounded));
+        following.filter(|(_, entry)| entry.blob != DELETED)
     }
 
     /// How much the states and uploads of all other offices take, or will take.
@@ -149,7 +163,7 @@ impl States {
 
     /// Every blob that is needed.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
-        let current = self.current.values().map(|entry| BlobRef {
+        let current = self.current.values().filter(|entry| entry.blob != DELETED).map(|entry| BlobRef {
             blob: entry.blob,
             pieces: piece_count(entry.size),
             bytes: entry.size,
@@ -163,9 +177,22 @@ impl States {
         }))
     }
 
-    /// The office changes hands: nobody can complete its upload any more.
-    pub(super) fn abandon_upload(&mut self, office: &str) {
+    /// The office changes hands: nobody can complete its upload any more, or send a piece of a former one again.
+    pub(super) fn handle_office_change(&mut self, office: &str) {
         self.uploads.remove(office);
+        if self.current.get(office).is_some_and(|entry| entry.blob == DELETED) {
+            self.current.remove(office);
+        }
+    }
+
+    /// Deletes the state of an office that is held with this token, if it is held.
+    fn delete(&mut self, office: &str, held: Option<u64>) {
+        match self.current.get_mut(office) {
+            Some(entry) if Some(entry.token) == held => {
+                *entry = StateEntry { blob: DELETED, size: 0, checksum: 0, ..*entry };
+            }
+            _ => _ = self.current.remove(office),
+        }
     }
 
     /// Applies a piece from a holder whose token is current.
@@ -235,6 +262,16 @@ impl Table {
         let Some(holder) = office.and_then(|known| known.holder) else { return PieceEffect::StaleToken };
         self.states.receive(index, &piece.office, holder.id, piece)
     }
+
+    /// Deletes the state of an office, if there is one. Returns false if the office is not held with the given token.
+    pub(super) fn delete_state(&mut self, office: &str, token: Option<u64>) -> bool {
+        let held = self.offices.get(office).filter(|known| known.holder.is_some()).map(|known| known.token);
+        if token.is_some() && token != held {
+            return false;
+        }
+        self.states.delete(office, held);
+        true
+    }
 }
 
 /// How many pieces a state of this size has. An empty one has an empty piece.
@@ -255,119 +292,4 @@ pub(crate) fn checksum_of(before: u32, bytes: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::ChangeReason;
-    use crate::config::Mode;
-    use crate::core::table::{Command, Holder};
-    use crate::timing::LeaseTerms;
-
-    fn grant(table: &mut Table, index: u64, office: &str) {
-        let holder = Holder { id: Id(1), incarnation: 7 };
-        let (expected_token, cause) = (table.token(office), ChangeReason::Vacant);
-        let (mode, terms, pinned, unix_ms) = (Mode::Exclusive, LeaseTerms::default(), false, 0);
-        let office = office.into();
-        let command = Command::Grant { office, holder, expected_token, mode, terms, cause, pinned, unix_ms };
-        assert!(table.apply(index, command));
-    }
-
-    /// The pieces of a state.
-    fn pieces(office: &str, token: u64, number: u64, data: &[u8]) -> Vec<StatePiece> {
-        let upload = UploadId { node: Id(2), incarnation: 5, number };
-        let all = (0..piece_count(data.len() as u64)).map(|index| StatePiece {
-            office: office.into(),
-            token,
-            upload,
-            size: data.len() as u64,
-            checksum: checksum_of(0, data),
-            unix_ms: 9,
-            index,
-            data: data.chunks(PIECE_BYTES).nth(index as usize).unwrap_or_default().to_vec().into(),
-        });
-        all.collect()
-    }
-
-    fn table() -> Table {
-        let mut table = Table::default();
-        grant(&mut table, 10, "job");
-        table
-    }
-
-    #[test]
-    fn a_state_is_visible_when_its_last_piece_is_there() {
-        let mut table = table();
-        let first = pieces("job", 10, 1, &[1; 3 * PIECE_BYTES]);
-        assert_eq!(table.receive_piece(20, &first[0]), PieceEffect::Appended { blob: 20, next: Some(1) });
-        assert_eq!(table.receive_piece(21, &first[2]), PieceEffect::Expected(1), "there is a gap");
-        assert_eq!(table.receive_piece(22, &first[0]), PieceEffect::Expected(1), "it was there before");
-        assert_eq!(table.receive_piece(23, &first[1]), PieceEffect::Appended { blob: 20, next: Some(2) });
-        assert_eq!(table.states.get("job"), None);
-        assert_eq!(table.receive_piece(24, &first[2]), PieceEffect::Appended { blob: 20, next: None });
-        assert_eq!(table.states.get("job").map(|entry| (entry.blob, entry.size)), Some((20, 3 << 14)));
-        assert_eq!(table.receive_piece(25, &first[2]), PieceEffect::Stored);
-        // An empty state has a piece as well.
-        let empty = pieces("job", 10, 2, &[]);
-        assert_eq!(table.receive_piece(26, &empty[0]), PieceEffect::Appended { blob: 26, next: None });
-        assert_eq!(table.receive_piece(27, &first[0]), PieceEffect::Superseded, "a later state must not be replaced");
-        assert_eq!(table.states.get("job").map(|entry| (entry.blob, entry.size)), Some((26, 0)));
-    }
-
-    #[test]
-    fn a_later_upload_supersedes_an_unfinished_one() {
-        let mut table = table();
-        let [first, second] = [1, 2].map(|number| pieces("job", 10, number, &[number as u8; 2 * PIECE_BYTES]));
-        assert_eq!(table.receive_piece(20, &first[1]), PieceEffect::UnknownUpload, "the first piece is lost");
-        table.receive_piece(21, &first[0]);
-        assert_eq!(table.receive_piece(22, &second[0]), PieceEffect::Appended { blob: 22, next: Some(1) });
-        assert_eq!(table.receive_piece(23, &first[1]), PieceEffect::Superseded);
-        assert_eq!(table.receive_piece(24, &second[1]), PieceEffect::Appended { blob: 22, next: None });
-    }
-
-    #[test]
-    fn a_stale_token_changes_nothing_and_ends_the_upload() {
-        let mut table = table();
-        let first = pieces("job", 10, 1, &[1; 2 * PIECE_BYTES]);
-        table.receive_piece(20, &first[0]);
-        grant(&mut table, 21, "job");
-        let before = table.clone();
-        assert_eq!(table.receive_piece(22, &first[1]), PieceEffect::StaleToken);
-        assert_eq!(table.receive_piece(23, &pieces("other", 10, 3, b"x")[0]), PieceEffect::StaleToken);
-        assert_eq!(table, before);
-        assert_eq!(table.states.blobs().count(), 0, "nobody can complete the upload");
-    }
-
-    #[test]
-    fn what_does_not_fit_is_not_stored() {
-        let mut table = table();
-        let good = pieces("job", 10, 1, &[1; PIECE_BYTES + 1]);
-        let damage: [fn(&mut StatePiece); 4] = [
-            |piece| piece.data = vec![2].into(),
-            |piece| piece.data = vec![1, 1].into(),
-            |piece| piece.size += 1,
-            |piece| piece.checksum += 1,
-        ];
-        for (number, damage) in damage.into_iter().enumerate() {
-            table.receive_piece(20 + 2 * number as u64, &good[0]);
-            let mut last = good[1].clone();
-            damage(&mut last);
-            assert_eq!(table.receive_piece(21 + 2 * number as u64, &last), PieceEffect::Damaged, "{number}");
-            assert_eq!((table.states.get("job"), table.states.blobs().count()), (None, 0), "{number}");
-        }
-        let large = StatePiece { size: MAX_STATE_BYTES + 1, ..good[0].clone() };
-        assert_eq!(table.receive_piece(40, &large), PieceEffect::Damaged);
-    }
-
-    #[test]
-    fn unfinished_uploads_are_bounded() {
-        let mut table = Table::default();
-        for number in 0..40 {
-            let office = format!("job-{number}");
-            grant(&mut table, 100 + 2 * number, &office);
-            let piece = &pieces(&office, 100 + 2 * number, number, &[1; 2 * PIECE_BYTES])[0];
-            table.receive_piece(101 + 2 * number, piece);
-        }
-        let kept: Vec<u64> = table.states.blobs().map(|needed| needed.blob).collect();
-        assert_eq!(kept.len(), MAX_UPLOADS);
-        assert!(kept.iter().all(|blob| *blob > 101 + 2 * (40 - MAX_UPLOADS as u64 - 1)), "{kept:?}");
-    }
-}
+mod tests;

@@ -1,4 +1,5 @@
-//! The states of offices under faults: an acknowledged state survives, and nobody ever reads a mixture of two.
+//! The states of offices under faults: an acknowledged state survives until it is replaced or deleted, a deleted one
+//! does not come back, and nobody ever reads a mixture of two.
 
 use std::collections::BTreeMap;
 
@@ -23,54 +24,86 @@ fn number_of(part: &StatePart) -> Option<u64> {
     (part.data.0 == content(number) && part.bytes == part.data.0.len() as u64).then_some(number)
 }
 
-/// A state that a program is storing.
-struct Storing {
+/// A state that a program is storing or deleting.
+struct Change {
     office: &'static str,
     token: u64,
     number: u64,
     /// The node, and in which start of its process.
     node: usize,
     process: u64,
-    /// How many parts are not acknowledged. All but the last one are at once.
-    parts_left: usize,
+    /// How many requests are not acknowledged. All but the last one are at once.
+    requests_left: usize,
+}
+
+/// The deletion of a state that was not refused.
+#[derive(Clone, Copy)]
+struct Deletion {
+    office: &'static str,
+    token: u64,
+    number: u64,
+    /// Whether nobody knows what became of it. It may still take effect after later changes with the same token.
+    is_uncertain: bool,
 }
 
 #[derive(Default)]
 struct Programs {
     last_number: u64,
-    storing: BTreeMap<ClientId, Storing>,
+    changing: BTreeMap<ClientId, Change>,
+    deletions: Vec<Deletion>,
     /// Who is reading, and what was acknowledged when it began.
     reading: BTreeMap<ClientId, (&'static str, (u64, u64))>,
-    /// The last state of each office that was acknowledged: its token and its number.
+    /// The last change of each office's state that was acknowledged: its token and its number.
     acknowledged: BTreeMap<&'static str, (u64, u64)>,
     stored: usize,
+    deleted: usize,
     read: usize,
+    /// How many confirmed reads found no state because it was deleted.
+    read_deleted: usize,
+}
+
+/// Whether the change with this number deletes the state.
+fn is_deletion(number: u64) -> bool {
+    number % 4 == 3
+}
+
+/// Stores the state with this number, or deletes what is there.
+fn requests(office: &str, token: u64, number: u64) -> Vec<Request> {
+    let office = office.to_string();
+    if is_deletion(number) {
+        return vec![Request::DeleteState { office, token: Some(token) }];
+    }
+    let data = content(number);
+    let parts = data.chunks(MAX_PUT_PART_BYTES).zip(0..).map(|(part, place)| Request::PutState {
+        office: office.clone(),
+        token,
+        bytes: data.len() as u64,
+        offset: place * MAX_PUT_PART_BYTES as u64,
+        data: Base64(part.to_vec().into()),
+    });
+    parts.collect()
 }
 
 impl Programs {
-    /// Every holder that is not storing a state begins to.
-    fn store(&mut self, cluster: &mut SimCluster) {
-        self.storing.retain(|_, storing| cluster.process_of(storing.node) == Some(storing.process));
+    /// Every holder that is not changing its state begins to.
+    fn change(&mut self, cluster: &mut SimCluster) {
+        self.changing.retain(|_, change| cluster.process_of(change.node) == Some(change.process));
         for (node, office) in (0..cluster.size()).flat_map(|node| OFFICES.map(|office| (node, office))) {
             let (Some(token), Some(process)) = (cluster.held_token(node, office), cluster.process_of(node)) else {
                 continue;
             };
-            if self.storing.values().any(|storing| (storing.office, storing.token) == (office, token)) {
+            if self.changing.values().any(|change| (change.office, change.token) == (office, token)) {
                 continue;
             }
             self.last_number += 1;
-            let data = content(self.last_number);
-            let parts = data.chunks(MAX_PUT_PART_BYTES).zip(0..).map(|(part, place)| Request::PutState {
-                office: office.to_string(),
-                token,
-                bytes: data.len() as u64,
-                offset: place * MAX_PUT_PART_BYTES as u64,
-                data: Base64(part.to_vec().into()),
-            });
-            let parts: Vec<Request> = parts.collect();
-            let (number, parts_left) = (self.last_number, parts.len());
-            let client = cluster.request_state(node, parts);
-            self.storing.insert(client, Storing { office, token, number, node, process, parts_left });
+            let number = self.last_number;
+            let requests = requests(office, token, number);
+            let requests_left = requests.len();
+            if is_deletion(number) {
+                self.deletions.push(Deletion { office, token, number, is_uncertain: false });
+            }
+            let client = cluster.request_state(node, requests);
+            self.changing.insert(client, Change { office, token, number, node, process, requests_left });
         }
     }
 
@@ -84,39 +117,66 @@ impl Programs {
         }
     }
 
+    /// Whether an office may be without a state although this change was acknowledged.
+    fn may_be_deleted(&self, office: &str, floor: (u64, u64)) -> bool {
+        let deletions = self.deletions.iter().filter(|deletion| deletion.office == office);
+        floor == (0, 0)
+            || deletions.into_iter().any(|deletion| {
+                (deletion.token, deletion.number) >= floor || (deletion.is_uncertain && deletion.token == floor.0)
+            })
+    }
+
+    fn check_read(&mut self, office: &str, floor: (u64, u64), state: Option<&StatePart>, seed: u64) {
+        let Some(part) = state else {
+            assert!(self.may_be_deleted(office, floor), "seed {seed}: {office}: there is no state, but {floor:?} was");
+            self.read_deleted += usize::from(floor > (0, 0));
+            return;
+        };
+        let number = number_of(part);
+        let number = number.unwrap_or_else(|| panic!("seed {seed}: {office}: not one state as a whole: {part:?}"));
+        let found = (part.token, number);
+        assert!(found >= floor, "seed {seed}: {office}: {found:?} < {floor:?}");
+    }
+
     fn handle_replies(&mut self, cluster: &mut SimCluster) {
         for (client, reply) in cluster.take_state_replies() {
             match reply {
                 Reply::State { state, current } => {
                     let Some((office, floor)) = self.reading.remove(&client) else { continue };
-                    let found = state.map(|part| match number_of(&part) {
-                        Some(number) => (part.token, number),
-                        None => panic!("seed {}: {office}: not one state as a whole: {part:?}", cluster.seed),
-                    });
-                    let found = found.unwrap_or_default();
-                    assert!(!current || found >= floor, "seed {}: {office}: {found:?} < {floor:?}", cluster.seed);
-                    self.read += usize::from(current && found > (0, 0));
+                    // What is not confirmed may be old, but it is still one state as a whole.
+                    let floor = if current { floor } else { (0, 0) };
+                    self.check_read(office, floor, state.as_ref(), cluster.seed);
+                    self.read += usize::from(current);
                 }
                 Reply::Done => {
-                    let Some(storing) = self.storing.get_mut(&client) else { continue };
-                    storing.parts_left -= 1;
-                    if storing.parts_left == 0 {
-                        let last = self.acknowledged.entry(storing.office).or_default();
-                        *last = (*last).max((storing.token, storing.number));
-                        self.storing.remove(&client);
-                        self.stored += 1;
+                    let Some(change) = self.changing.get_mut(&client) else { continue };
+                    change.requests_left -= 1;
+                    if change.requests_left == 0 {
+                        let last = self.acknowledged.entry(change.office).or_default();
+                        *last = (*last).max((change.token, change.number));
+                        self.stored += usize::from(!is_deletion(change.number));
+                        self.deleted += usize::from(is_deletion(change.number));
+                        self.changing.remove(&client);
                     }
                 }
-                Reply::Error(_) => _ = self.storing.remove(&client),
+                Reply::Error(error) => self.handle_error(client, &error.code),
                 other => panic!("seed {}: {other:?}", cluster.seed),
             }
         }
     }
 
-    /// Lets time pass in small steps, in which programs store and read.
+    fn handle_error(&mut self, client: ClientId, code: &str) {
+        let Some(change) = self.changing.remove(&client) else { return };
+        let is_refused = ["stale-token", "no-state"].contains(&code);
+        self.deletions.retain(|deletion| deletion.number != change.number || !is_refused);
+        let tried = self.deletions.iter_mut().filter(|deletion| deletion.number == change.number);
+        tried.for_each(|deletion| deletion.is_uncertain = true);
+    }
+
+    /// Lets time pass in small steps, in which programs change states and read them.
     fn run_ms(&mut self, cluster: &mut SimCluster, ms: u64) {
         for _ in 0..ms / 20 {
-            self.store(cluster);
+            self.change(cluster);
             self.read(cluster);
             cluster.run_ms(20);
             self.handle_replies(cluster);
@@ -137,8 +197,8 @@ fn counted(cluster: &mut SimCluster, name: &str) -> u64 {
 }
 
 #[test]
-fn acknowledged_states_survive_faults_and_are_never_mixed() {
-    let (mut stored, mut read, mut fetched) = (0, 0, 0);
+fn acknowledged_states_and_deletions_survive_faults_and_states_are_never_mixed() {
+    let (mut stored, mut deleted, mut read, mut read_deleted, mut fetched) = (0, 0, 0, 0, 0);
     for seed in 0..12 {
         let mut cluster = SimCluster::new(3, seed, Options { preempt: seed % 2 == 0, ..Options::default() });
         let (mut programs, mut faults) = (Programs::default(), FaultInjector::new(seed));
@@ -156,11 +216,14 @@ fn acknowledged_states_survive_faults_and_are_never_mixed() {
         let before = programs.read;
         cluster.run_ms(1_000);
         programs.handle_replies(&mut cluster);
-        assert_eq!(programs.read - before, 6, "seed {seed}: every node shows both states");
+        assert_eq!(programs.read - before, 6, "seed {seed}: every node confirms both states");
         fetched += counted(&mut cluster, "blob-pieces-received");
         stored += programs.stored;
+        deleted += programs.deleted;
         read += programs.read;
+        read_deleted += programs.read_deleted;
     }
     // Otherwise the checks above have seen little.
     assert!(stored > 200 && read > 1_000 && fetched > 20, "{stored} stored, {read} read, {fetched} pieces fetched");
+    assert!(deleted > 50 && read_deleted > 100, "{deleted} deleted, {read_deleted} reads found nothing");
 }

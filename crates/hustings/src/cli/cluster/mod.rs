@@ -60,7 +60,7 @@ pub(crate) enum ClusterCommand {
     Pause(change::PauseArgs),
     /// Resume elections.
     Resume(change::ResumeArgs),
-    /// Read or store the state of an office.
+    /// Read, store, list or delete the states of offices.
     State(state::StateArgs),
     /// Print what the node counts and measures, for Prometheus.
     Metrics(metrics::MetricsArgs),

@@ -23,9 +23,12 @@ const MAX_BYTES: u64 = 16 << 20;
   hustings state get billing --output FILE     write it to a file
   hustings run billing -- sh -c 'hustings state get billing | ./resume; ...; ./save | hustings state put billing'
   hustings state put billing --token 42 FILE   store a file, as the holder with the token 42
+  hustings state list                          print which offices have a state, its size, and who stored it when
+  hustings state delete billing                delete it, as an operator
 
 Only the holder of an office can store its state, with its token; it is refused if another holder was appointed since.
 A state is at most 1 MiB unless the configuration says otherwise. When `put` returns, a majority has stored it.
+`delete` with a token needs no more than `put` does; without one it needs the right to operate, and no holder is asked.
 {EXIT_CODES}"))]
 pub(crate) struct StateArgs {
     #[command(subcommand)]
@@ -38,6 +41,10 @@ enum Action {
     Get(GetArgs),
     /// Store the state of an office, from a file or standard input.
     Put(PutArgs),
+    /// List the states of all offices.
+    List(ListArgs),
+    /// Delete the state of an office.
+    Delete(DeleteArgs),
 }
 
 #[derive(Args, Debug)]
@@ -65,10 +72,29 @@ struct PutArgs {
     client_args: ClientArgs,
 }
 
+#[derive(Args, Debug)]
+struct ListArgs {
+    #[command(flatten)]
+    client_args: ClientArgs,
+}
+
+#[derive(Args, Debug)]
+struct DeleteArgs {
+    /// The office.
+    office: String,
+    /// Delete it as the holder with this token [default: $HUSTINGS_TOKEN; without either, as an operator].
+    #[arg(long, value_name = "N")]
+    token: Option<u64>,
+    #[command(flatten)]
+    client_args: ClientArgs,
+}
+
 pub(crate) fn run(args: &StateArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     match &args.action {
         Action::Get(args) => get(args, console),
         Action::Put(args) => put(args, console),
+        Action::List(args) => list(args, console),
+        Action::Delete(args) => delete(args, console),
     }
 }
 
@@ -114,7 +140,7 @@ fn get(args: &GetArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
 fn put(args: &PutArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let token = match args.token {
         Some(token) => token,
-        None => token_of_environment()?,
+        None => token_of_environment()?.ok_or(ClusterFailure::NoToken { found: None })?,
     };
     let data = read_bounded(&args.file)?;
     args.client_args.target.connect()?.put_state(&args.office, token, &data)?;
@@ -125,10 +151,39 @@ fn put(args: &PutArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn token_of_environment() -> Result<u64, ClusterFailure> {
-    let given = variable("HUSTINGS_TOKEN").ok_or(ClusterFailure::NoToken { found: None })?;
+fn list(args: &ListArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let states = args.client_args.target.connect()?.states()?;
+    match args.client_args.format {
+        Format::Json => writeln!(console.out, "{}", json!({ "states": states }))?,
+        Format::Text => {
+            let rows = states.into_iter().map(|state| {
+                let stored = text::time(state.unix_ms);
+                vec![state.office, state.bytes.to_string(), state.holder, state.token.to_string(), stored]
+            });
+            text::table(&["office", "bytes", "stored by", "token", "at"], rows, console)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn delete(args: &DeleteArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let token = match args.token {
+        Some(token) => Some(token),
+        None => token_of_environment()?,
+    };
+    args.client_args.target.connect()?.delete_state(&args.office, token)?;
+    match args.client_args.format {
+        Format::Json => writeln!(console.out, "{}", json!({ "office": args.office, "state": null }))?,
+        Format::Text => writeln!(console.out, "deleted the state of {}", quote(&args.office))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The token that `hustings run` has set for its command, if this is one.
+fn token_of_environment() -> Result<Option<u64>, ClusterFailure> {
+    let Some(given) = variable("HUSTINGS_TOKEN") else { return Ok(None) };
     let found = given.to_string_lossy().into_owned();
-    found.parse().map_err(|_| ClusterFailure::NoToken { found: Some(quote(&found)) })
+    found.parse().map(Some).map_err(|_| ClusterFailure::NoToken { found: Some(quote(&found)) })
 }
 
 /// Reads a file, or standard input, up to what can be stored.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hustings_cluster::api::{
-    Change, Client, ClientError, Metrics, OfficeStatus, Reply, Request, RequestError, Status, StoredState, Trace,
+    Change, Client, ClientError, Metrics, OfficeStatus, Reply, Request, RequestError, StateInfo, Status, StoredState,
+    Trace,
 };
 use hustings_cluster::config::Config;
 
@@ -199,6 +200,16 @@ impl NodeClient {
     /// Stores the state of an office.
     pub(crate) fn put_state(&mut self, office: &str, token: u64, data: &[u8]) -> Result<(), ClusterFailure> {
         Ok(self.client.put_state(office, token, data, self.timeout)?)
+    }
+
+    /// All states, without their bytes.
+    pub(crate) fn states(&mut self) -> Result<Vec<StateInfo>, ClusterFailure> {
+        Ok(self.client.list_states(self.timeout)?)
+    }
+
+    /// Deletes the state of an office, as its holder or, without a token, as an operator.
+    pub(crate) fn delete_state(&mut self, office: &str, token: Option<u64>) -> Result<(), ClusterFailure> {
+        Ok(self.client.delete_state(office, token, self.timeout)?)
     }
 
     pub(crate) fn metrics(&mut self) -> Result<Metrics, ClusterFailure> {

@@ -75,7 +75,8 @@ impl RaftArbiter {
         }
         let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
         let is_registration = matches!(command, Command::RegisterStore { .. });
-        let is_completion = matches!(command, Command::Complete { .. });
+        let is_deletion = matches!(command, Command::DeleteState { .. });
+        let is_record = is_deletion || matches!(command, Command::Complete { .. });
         // A member that was removed meanwhile does not come back.
         let is_void = matches!(&command, Command::SetMember(member) if !self.table.members.contains_key(&member.id));
         let is_grant = matches!(command, Command::Grant { .. });
@@ -83,8 +84,11 @@ impl RaftArbiter {
         if is_registration {
             self.check_disks(context);
         }
+        if is_deletion {
+            self.blobs.release(&self.table.states);
+        }
         let request = self.submitted.remove(&index);
-        self.events.push_back(match is_completion {
+        self.events.push_back(match is_record {
             true => ArbiterEvent::Recorded { request, took_effect },
             false => ArbiterEvent::Applied { office, request, took_effect, is_grant: is_grant && took_effect },
         });

@@ -50,6 +50,7 @@ fn every_command() -> Vec<Command> {
             unix_ms: 1_700_000_000_002,
         },
         Command::StatePiece(piece()),
+        Command::DeleteState { office: "billing".into(), token: Some(302) },
     ]
 }
 
@@ -65,6 +66,7 @@ fn name(command: &Command) -> &'static str {
         Command::RetireAddress { .. } => "retire-address",
         Command::Complete { .. } => "complete",
         Command::StatePiece(_) => "state-piece",
+        Command::DeleteState { .. } => "delete-state",
     }
 }
 

@@ -227,9 +227,10 @@ impl StoreClient {
 
 /// The event that a decided command causes, once it is known whether it took effect.
 fn outcome(command: &Command, request: Option<u64>) -> impl FnOnce(bool) -> ArbiterEvent + use<> {
-    let (office, is_completion) = (command.office().cloned(), matches!(command, Command::Complete { .. }));
+    let is_record = matches!(command, Command::Complete { .. } | Command::DeleteState { .. });
+    let office = command.office().cloned();
     let is_grant = matches!(command, Command::Grant { .. });
-    move |took_effect| match is_completion {
+    move |took_effect| match is_record {
         true => ArbiterEvent::Recorded { request, took_effect },
         false => ArbiterEvent::Applied { office, request, took_effect, is_grant: is_grant && took_effect },
     }
