@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::error::{HarnessError, io_error};
 use crate::net::{Links, Proxy};
+use crate::ports::free_ports;
 use crate::process::{Process, hustings_command};
 
 /// How long the harness waits for anything.
@@ -289,15 +290,12 @@ impl Cluster {
 
 /// Writes the files of a new cluster.
 fn write_files(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<(), HarnessError> {
-    // All listeners are open at the same time, so that no port is used twice.
-    let listeners: Vec<TcpListener> = (0..layout.members.len())
-        .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io_error("cannot find a free port")))
-        .collect::<Result<_, _>>()?;
+    let ports = free_ports(layout.members.len()).map_err(io_error("cannot find a free port"))?;
     let mut members = Vec::new();
-    for (node, ((name, priority), listener)) in layout.members.iter().zip(&listeners).enumerate() {
+    for (node, ((name, priority), port)) in layout.members.iter().zip(ports).enumerate() {
         let address = match proxy {
             Some(proxy) => proxy.public_address(node),
-            None => listener.local_addr().map_err(io_error("cannot find a free port"))?,
+            None => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
         };
         let (name, address) = (name.clone(), address.to_string());
         members.push(MemberSpec { name, address, priority: *priority, role: Default::default() });
@@ -322,20 +320,12 @@ fn write_files(layout: &Layout, proxy: Option<&Proxy>, folder: &Path) -> Result<
 /// Adds the table `[http]` to the configurations, if the layout has one. Returns the port of each node.
 fn append_http(layout: &Layout, folder: &Path) -> Result<Vec<Option<u16>>, HarnessError> {
     let Some(lines) = &layout.http else { return Ok(vec![None; layout.members.len()]) };
-    // All listeners are open at the same time, so that no port is used twice.
-    let listeners: Vec<TcpListener> = layout
-        .members
-        .iter()
-        .map(|_| TcpListener::bind("127.0.0.1:0").map_err(io_error("cannot find a free port")))
-        .collect::<Result<_, _>>()?;
-    let mut ports = Vec::new();
-    for ((name, _), listener) in layout.members.iter().zip(&listeners) {
-        let address = listener.local_addr().map_err(io_error("cannot find a free port"))?;
+    let ports = free_ports(layout.members.len()).map_err(io_error("cannot find a free port"))?;
+    for ((name, _), port) in layout.members.iter().zip(&ports) {
         let path = folder.join(name).join("hustings.toml");
         let text = std::fs::read_to_string(&path).map_err(io_error(path.display().to_string()))?;
-        let text = format!("{text}\n[http]\nlisten = \"{address}\"\n{lines}\n");
+        let text = format!("{text}\n[http]\nlisten = \"127.0.0.1:{port}\"\n{lines}\n");
         std::fs::write(&path, text).map_err(io_error(path.display().to_string()))?;
-        ports.push(Some(address.port()));
     }
-    Ok(ports)
+    Ok(ports.into_iter().map(Some).collect())
 }

@@ -155,10 +155,11 @@ impl Node {
         let Loaded { config, identity, apply } = loaded;
         let until = identity.expiry().map_or(0, |expiry| expiry.own);
         let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(until));
-        self.logger.info(format_args!("reloaded; new connections use a certificate that is valid until {until}"));
         self.certificates = super::CertificateWatch::new(identity.expiry(), self.clock.now());
         self.transport.set_identity(identity);
         apply.into_iter().for_each(|apply| apply());
+        // Whoever reads this may connect at once, and must meet the new files.
+        self.logger.info(format_args!("reloaded; new connections use a certificate that is valid until {until}"));
         let restart = self.config.changes_that_need_a_restart(&config);
         if !restart.is_empty() {
             let keys = restart.join(", ");

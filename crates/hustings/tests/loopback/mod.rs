@@ -1,6 +1,5 @@
 // The files of a cluster on this host, in a temporary folder. A doc example includes this file: no inner comments.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 
 use hustings::cluster::config::{self, ClusterSpec, Config, MemberSpec};
@@ -36,9 +35,7 @@ impl Loopback {
     }
 }
 
-/// Free ports. They are bound at the same time, so that they differ.
+/// Free ports, which stay free while a node that had one is not running.
 pub(crate) fn free_ports(count: usize) -> Vec<u16> {
-    let bound: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("there are free ports")).collect();
-    bound.iter().map(|listener| listener.local_addr().expect("it is bound").port()).collect()
+    hustings_harness::free_ports(count).expect("there are free ports")
 }

@@ -93,6 +93,14 @@ impl Cluster {
         }
     }
 
+    /// Lets no office of these members move because the machine is busy: what is left are ended connections, and what
+    /// the members decide.
+    pub(crate) fn be_patient(&self, names: &[&str]) {
+        self.edit(names, "lease = \"300ms\"", "lease = \"5s\"");
+        self.edit(names, "silence-floor = \"150ms\"", "silence-floor = \"3s\"");
+        self.edit(names, "silence-ceiling = \"1s\"", "silence-ceiling = \"5s\"");
+    }
+
     /// Starts these members, and waits until they answer.
     pub(crate) fn start(&mut self, names: &[&str]) {
         self.spawn_nodes(names);
