@@ -15,20 +15,16 @@ use hustings_cluster::clock::Timestamp;
 use hustings_cluster::config::Mode;
 
 use crate::clock::{self, HostClock, MILLISECOND};
-use crate::history::Event;
+use crate::holding::{Campaign, Holding};
 use crate::rng::Rng;
 use crate::shared::Shared;
 use crate::socket::Socket;
 
-/// How often a holder of a fenced office writes.
-const WRITE_INTERVAL: u64 = 4 * MILLISECOND;
-/// How long a client waits at most before it checks its state.
-const MAX_WAIT: u64 = 40 * MILLISECOND;
 /// A deadline further away than this means that there is no lease, because there is no arbiter. Then a client that
 /// loses its node loses the office.
 const NO_LEASE: u64 = 3_600_000 * MILLISECOND;
 /// How long a client takes at most to stop.
-const MAX_STOP_TIME: u64 = 6 * MILLISECOND;
+pub(crate) const MAX_STOP_TIME: u64 = 6 * MILLISECOND;
 
 /// The properties of a client.
 #[derive(Clone, Debug)]
@@ -74,26 +70,12 @@ enum Pending {
     Stopped,
 }
 
-/// The client holds the office, according to what it was told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Tenure {
-    token: u64,
-    /// On the machine's clock.
-    deadline: u64,
-    /// How long the lease lasts after a renewal.
-    lease: Duration,
-    writes_at: u64,
-    /// When it stops, if it was asked to.
-    stops_at: Option<u64>,
-}
-
 /// One connection of a client.
 struct Session<'a> {
     shared: &'a Shared,
     spec: &'a mut ClientSpec,
     is_campaigning: &'a AtomicBool,
-    name: String,
-    tenure: Option<Tenure>,
+    holding: Holding<'a>,
     pending: VecDeque<Pending>,
     /// The client has withdrawn, and campaigns again at this moment.
     away_until: Option<u64>,
@@ -104,12 +86,12 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn new(shared: &'a Shared, spec: &'a mut ClientSpec, is_campaigning: &'a AtomicBool, name: String) -> Self {
         let disruption_at = clock::now() + next_disruption(shared, &mut spec.rng);
+        let (node, office, exclusive) = (spec.node.clone(), spec.office.clone(), spec.exclusive);
         Session {
             shared,
             spec,
             is_campaigning,
-            name,
-            tenure: None,
+            holding: Holding::new(shared, Campaign { node, office, exclusive }, name),
             pending: VecDeque::new(),
             away_until: None,
             hangs_until: None,
@@ -122,8 +104,8 @@ impl<'a> Session<'a> {
         self.send_campaign(&mut socket)?;
         while !self.shared.is_over() {
             let now = clock::now();
-            self.act(now);
-            if self.tenure.is_some_and(|tenure| tenure.stops_at.is_some_and(|at| at <= now)) {
+            self.holding.act(now);
+            if self.holding.has_to_stop(now) {
                 self.stop(&mut socket)?;
             }
             if !self.disrupt(now, &mut socket)? {
@@ -136,50 +118,22 @@ impl<'a> Session<'a> {
                 self.handle_reply(reply, &mut socket)?;
             }
         }
-        self.end("left");
+        self.holding.end("left");
         Ok(())
     }
 
     /// Acts until the deadline after the connection has ended.
     fn act_until_deadline(&mut self) {
         self.is_campaigning.store(false, Ordering::Relaxed);
-        if self.tenure.is_some_and(|tenure| tenure.deadline > clock::now() + NO_LEASE) {
-            self.end("gone");
+        if self.holding.tenure.is_some_and(|tenure| tenure.deadline > clock::now() + NO_LEASE) {
+            self.holding.end("gone");
         }
-        while let Some(tenure) = self.tenure {
-            let now = clock::now();
-            self.act(now);
-            if now >= tenure.deadline {
-                self.tenure = None;
-            } else if self.shared.is_over() {
-                self.end("over");
-            } else {
-                std::thread::sleep(Duration::from_nanos(self.next(now).saturating_sub(now)));
-            }
-        }
-    }
-
-    /// Writes, if the client holds a fenced office and a write is due.
-    fn act(&mut self, now: u64) {
-        if let Some(tenure) = &mut self.tenure
-            && !self.spec.exclusive
-            && now >= tenure.writes_at
-            && now < tenure.deadline
-        {
-            tenure.writes_at = now + WRITE_INTERVAL;
-            self.shared.store.write(&self.name, &self.spec.office, tenure.token);
-        }
+        self.holding.act_until_deadline();
     }
 
     /// When the client has something to do, apart from reading replies.
     fn next(&self, now: u64) -> u64 {
-        let mut next = now + MAX_WAIT;
-        if let Some(tenure) = &self.tenure {
-            if !self.spec.exclusive && now < tenure.deadline {
-                next = next.min(tenure.writes_at);
-            }
-            next = next.min(tenure.stops_at.unwrap_or(u64::MAX));
-        }
+        let next = self.holding.next(now);
         next.min(self.hangs_until.unwrap_or(u64::MAX)).min(self.away_until.unwrap_or(u64::MAX)).max(now)
     }
 
@@ -203,7 +157,7 @@ impl<'a> Session<'a> {
         match self.spec.rng.below(10) {
             0..5 => self.hangs_until = Some(now + self.spec.rng.log_uniform(20, 1_500) * MILLISECOND),
             5..8 => {
-                self.end("withdrew");
+                self.holding.end("withdrew");
                 self.request(socket, &Request::Withdraw { office: self.spec.office.clone() }, Pending::Withdraw)?;
                 self.away_until = Some(now + self.spec.rng.log_uniform(5, 800) * MILLISECOND);
             }
@@ -233,15 +187,15 @@ impl<'a> Session<'a> {
             }
             Reply::Held(lease) if self.wants_office() => self.handle_held(&lease, now),
             Reply::Renewed { from } if self.wants_office() => self.handle_renewed(from, now),
-            Reply::Stop { token, .. } => match &mut self.tenure {
+            Reply::Stop { token, .. } => match &mut self.holding.tenure {
                 Some(tenure) if tenure.token == token => {
                     tenure.stops_at = Some(now + self.spec.rng.below(MAX_STOP_TIME));
                 }
                 // The client has already stopped.
                 _ => self.confirm_stop(socket, token)?,
             },
-            Reply::Lost { token, .. } if self.tenure.is_some_and(|tenure| tenure.token == token) => {
-                self.end("lost");
+            Reply::Lost { token, .. } if self.holding.tenure.is_some_and(|tenure| tenure.token == token) => {
+                self.holding.end("lost");
             }
             _ => {}
         }
@@ -254,36 +208,18 @@ impl<'a> Session<'a> {
     }
 
     fn handle_held(&mut self, lease: &Lease, now: u64) {
-        self.end("replaced");
         let deadline = self.spec.clock.real(lease.deadline.0);
-        self.tenure = Some(Tenure { token: lease.token, deadline, lease: lease.lease, writes_at: now, stops_at: None });
-        self.shared.recorder.record(&Event::Acquired {
-            node: self.spec.node.clone(),
-            client: self.name.clone(),
-            office: lease.office.clone(),
-            exclusive: self.spec.exclusive,
-            token: lease.token,
-            from: now,
-            deadline,
-        });
+        self.holding.acquire(lease.token, deadline, lease.lease, now);
     }
 
     fn handle_renewed(&mut self, from: Timestamp, now: u64) {
-        let Some(tenure) = self.tenure.as_mut().filter(|tenure| tenure.stops_at.is_none()) else { return };
-        let deadline = self.spec.clock.real((from + tenure.lease).0);
-        tenure.deadline = tenure.deadline.max(deadline);
-        self.shared.recorder.record(&Event::Renewed {
-            client: self.name.clone(),
-            office: self.spec.office.clone(),
-            token: tenure.token,
-            at: now,
-            deadline,
-        });
+        let Some(tenure) = self.holding.tenure else { return };
+        self.holding.renew(self.spec.clock.real((from + tenure.lease).0), now);
     }
 
     /// Stops because the node asked the client to, and confirms it.
     fn stop(&mut self, socket: &mut Socket) -> io::Result<()> {
-        match self.end("stop") {
+        match self.holding.end("stop") {
             Some(token) => self.confirm_stop(socket, token),
             None => Ok(()),
         }
@@ -293,22 +229,10 @@ impl<'a> Session<'a> {
         let request = Request::Stopped { office: self.spec.office.clone(), token };
         self.request(socket, &request, Pending::Stopped)
     }
-
-    /// Stops acting in the office. Returns the token it held.
-    fn end(&mut self, why: &str) -> Option<u64> {
-        let tenure = self.tenure.take()?;
-        self.shared.recorder.record(&Event::Released {
-            client: self.name.clone(),
-            office: self.spec.office.clone(),
-            token: tenure.token,
-            at: clock::now(),
-            why: why.to_string(),
-        });
-        Some(tenure.token)
-    }
 }
 
-fn next_disruption(shared: &Shared, rng: &mut Rng) -> u64 {
+/// How long it takes until a client hangs, withdraws or disconnects.
+pub(crate) fn next_disruption(shared: &Shared, rng: &mut Rng) -> u64 {
     let longest = if shared.has_churn { 600 } else { 30_000 };
     rng.log_uniform(300, longest) * MILLISECOND
 }
@@ -322,11 +246,16 @@ pub(crate) struct ClientThread {
 impl ClientThread {
     /// Starts the client.
     pub(crate) fn start(shared: &Arc<Shared>, spec: ClientSpec) -> io::Result<Self> {
-        let (shared, is_campaigning) = (Arc::clone(shared), Arc::new(AtomicBool::new(false)));
-        let shown = Arc::clone(&is_campaigning);
         let name = format!("{}.{}.{}", spec.node, spec.office, spec.number);
-        let thread =
-            std::thread::Builder::new().name(name).spawn(move || run_client(&shared, spec, &is_campaigning))?;
+        let shared = Arc::clone(shared);
+        ClientThread::spawn(name, move |is_campaigning| run_client(&shared, spec, is_campaigning))
+    }
+
+    /// Runs a client, which sets the flag while it campaigns and reads replies.
+    pub(crate) fn spawn(name: String, run: impl FnOnce(&AtomicBool) + Send + 'static) -> io::Result<Self> {
+        let is_campaigning = Arc::new(AtomicBool::new(false));
+        let shown = Arc::clone(&is_campaigning);
+        let thread = std::thread::Builder::new().name(name).spawn(move || run(&is_campaigning))?;
         Ok(ClientThread { is_campaigning: shown, thread })
     }
 

@@ -2,8 +2,8 @@
 //!
 //! - [`schedule`]: which fault happens when, decided by a seed; [`active_faults`]: what that means for nodes and links.
 //! - [`setup`], [`nodes`], [`net`], [`disk`], [`members`]: real `hustings node` processes, their network and disks.
-//! - [`client`], [`reader`], [`store`]: clients that campaign, write and read; [`operator`]: transfers, pauses, and
-//!   membership changes.
+//! - [`client`], [`http_client`], [`reader`], [`store`]: clients that campaign, write and read; [`operator`]:
+//!   transfers, pauses, and membership changes.
 //! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
 //! - [`runner`]: one whole run; [`report`], [`conclusion`]: its result.
 //! - [`exclusion`]: another experiment, about the commands that `hustings run` runs.
@@ -18,6 +18,9 @@ mod disk;
 mod exclusion;
 mod fault_kind;
 mod history;
+mod holding;
+mod http_client;
+mod http_socket;
 mod launch;
 mod members;
 mod net;
@@ -123,7 +126,7 @@ fn inject_faults(run: &Run, folder: &Path, interrupt: &AtomicBool) -> io::Result
     let cluster = Cluster::new(run, folder)?;
     let seed = run.seed;
     let progress = move |text: &str| say(&format!("seed {seed}: {text}"));
-    Runner::new(cluster, &folder.join("history.jsonl"), interrupt, &progress)?.run(run.clients)
+    Runner::new(cluster, &folder.join("history.jsonl"), interrupt, &progress)?.run(run.clients, run.http_clients)
 }
 
 fn check_history(file: &Path) -> io::Result<Conclusion> {

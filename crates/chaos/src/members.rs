@@ -7,7 +7,7 @@ use std::time::Duration;
 use hustings_testkit::switches::WALL_SECONDS;
 
 use crate::operator::Workplace;
-use crate::setup::{Cluster, LEASE_VARIABLE, add_offices, milliseconds};
+use crate::setup::{Cluster, LEASE_VARIABLE, add_api, add_offices, milliseconds};
 
 impl Cluster {
     /// Where an operator works.
@@ -36,7 +36,8 @@ impl Cluster {
     /// Completes the configuration of a node that was added as a new member.
     pub(crate) fn complete_config(&self, node: usize) -> io::Result<()> {
         let config = self.authority.join(&self.scenario.nodes[node].name).join("hustings.toml");
-        add_offices(&config, &self.scenario.offices)
+        add_offices(&config, &self.scenario.offices)?;
+        add_api(&config, self.apis[node])
     }
 
     /// Makes a node's time of day wrong by this many seconds from its next start on.

@@ -69,6 +69,9 @@ pub(crate) struct Run {
     /// Number of clients that campaign for each office at each node.
     #[arg(long, default_value = "2", value_parser = clap::value_parser!(u8).range(1..=9))]
     pub(crate) clients: u8,
+    /// Number of clients at each node that campaign over the HTTP API, each for another office in turn.
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u8).range(0..=9))]
+    pub(crate) http_clients: u8,
     /// How the nodes are connected.
     #[arg(long, value_enum, default_value_t = Network::Proxy)]
     pub(crate) network: Network,
@@ -99,11 +102,12 @@ impl Run {
             value().map(|value| value.get_name().to_string()).unwrap_or_default()
         };
         let mut command = format!(
-            "hustings-chaos --seed {} --minutes {} --nodes {} --clients {} --network {}",
+            "hustings-chaos --seed {} --minutes {} --nodes {} --clients {} --http-clients {} --network {}",
             self.seed,
             self.minutes,
             self.nodes,
             self.clients,
+            self.http_clients,
             name(&|| self.network.to_possible_value())
         );
         if let Some(faults) = &self.faults {
@@ -178,8 +182,8 @@ mod tests {
         let replay = run.replay();
         assert_eq!(
             replay,
-            "hustings-chaos --seed 7 --minutes 0.5 --nodes 3 --clients 2 --network proxy --faults kill,one-way \
-             --break stale-runs"
+            "hustings-chaos --seed 7 --minutes 0.5 --nodes 3 --clients 2 --http-clients 1 --network proxy \
+             --faults kill,one-way --break stale-runs"
         );
         let again = Options::try_parse_from(replay.split(' ')).expect("understood").run;
         assert_eq!(format!("{run:?}"), format!("{again:?}"));
@@ -201,6 +205,7 @@ mod tests {
             ["--nodes", "1"],
             ["--nodes", "10"],
             ["--clients", "0"],
+            ["--http-clients", "10"],
             ["--faults", "x"],
             ["--break", "x"],
         ] {

@@ -148,7 +148,9 @@ mod tests {
         verdict.violations.push(violation);
         let (conclusion, text, json) = report(&outcome, &verdict);
         assert!(conclusion == Conclusion::Violation && text.contains("overlap at 5: two at once\n"), "{text}");
-        assert!(text.ends_with("replay: hustings-chaos --seed 9 --minutes 1 --nodes 5 --clients 2 --network proxy\n"));
+        assert!(text.ends_with(
+            "replay: hustings-chaos --seed 9 --minutes 1 --nodes 5 --clients 2 --http-clients 1 --network proxy\n"
+        ));
         assert_eq!(json["violations"][0]["rule"], "overlap");
 
         outcome.problems.push("n1 ended".to_string());

@@ -12,6 +12,8 @@ use crate::active_faults::ActiveFaults;
 use crate::client::{ClientSpec, ClientThread};
 use crate::clock::{self, HostClock, MILLISECOND};
 use crate::history::{Event, Recorder, Scenario};
+use crate::holding::Campaign;
+use crate::http_client::HttpClientSpec;
 use crate::net::Links;
 use crate::operator::Operator;
 use crate::reader;
@@ -103,7 +105,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs from the start of the nodes to their stop.
-    pub(crate) fn run(mut self, clients: u8) -> io::Result<Outcome> {
+    pub(crate) fn run(mut self, clients: u8, http_clients: u8) -> io::Result<Outcome> {
         self.start_nodes()?;
         let (watched, recorded) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         let watchdog = watchdog::start(
@@ -115,6 +117,7 @@ impl<'a> Runner<'a> {
         // A schedule with delayed messages tests who is elected. Clients must not change that by withdrawing.
         self.shared.set_recovering(self.cluster.plan.delayed_messages);
         self.start_clients(clients)?;
+        self.start_http_clients(http_clients)?;
         self.record_majority(true);
         let mut start = clock::now();
         let steps = self.schedule.steps.clone();
@@ -180,6 +183,38 @@ impl<'a> Runner<'a> {
             }
             let reader = reader::start(&self.shared, node.name.clone(), socket.clone(), offices.clone())?;
             self.readers.push(reader);
+        }
+        Ok(())
+    }
+
+    /// Starts the clients of the HTTP API. Without an arbiter there are no leases, on which sessions depend.
+    fn start_http_clients(&mut self, clients: u8) -> io::Result<()> {
+        if !self.scenario.arbiter {
+            return Ok(());
+        }
+        // A session counts on no more drift than the configuration allows.
+        let max_ppm = u64::from(self.scenario.drift_ppm / 10 * 9);
+        let (min_ttl, max_ttl) = self.cluster.session_ttl;
+        for (index, node) in self.scenario.nodes.iter().enumerate() {
+            for number in 0..usize::from(clients) {
+                let office = &self.scenario.offices[(index + number) % self.scenario.offices.len()];
+                let mut rng = Rng::for_purpose(self.scenario.seed, 5000 + (index * 10 + number) as u64);
+                let ppm = rng.range(0, 2 * max_ppm) as i32 - max_ppm as i32;
+                let spec = HttpClientSpec {
+                    campaign: Campaign {
+                        node: node.name.clone(),
+                        office: office.name.clone(),
+                        exclusive: office.exclusive,
+                    },
+                    number,
+                    address: self.cluster.apis[index],
+                    namespace: self.cluster.net.namespace(index),
+                    clock: HostClock { ppm },
+                    ttl_ms: rng.log_uniform(min_ttl, max_ttl),
+                    rng,
+                };
+                self.clients.push(spec.start(&self.shared)?);
+            }
         }
         Ok(())
     }

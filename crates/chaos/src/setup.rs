@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -31,6 +32,11 @@ const MAX_VACANCY: Duration = Duration::from_secs(2);
 const MAX_UNCERTAINTY: Duration = Duration::from_secs(5);
 /// The length of leases after a rolling change: much longer than by default.
 const OTHER_LEASE: Duration = Duration::from_secs(2);
+/// How long sessions of the HTTP API live without a renewal, in milliseconds. Shorter than some leases, so that a
+/// session may expire while its client still acts.
+const SESSION_TTL: (u64, u64) = (400, 1_000);
+/// The same to test that such a session is kept: the shortest that is allowed.
+const SHORT_SESSION_TTL: (u64, u64) = (100, 100);
 /// The variable that sets the length of leases.
 pub(crate) const LEASE_VARIABLE: &str = "HUSTINGS_TIMING_LEASE";
 
@@ -48,6 +54,10 @@ pub(crate) struct Cluster {
     pub(crate) disks: Disks,
     /// The sockets for clients, one for each node.
     pub(crate) sockets: Vec<PathBuf>,
+    /// The addresses of the HTTP API, one for each node.
+    pub(crate) apis: Vec<SocketAddr>,
+    /// The shortest and the longest time to live of its sessions, in milliseconds.
+    pub(crate) session_ttl: (u64, u64),
     /// The `hustings` program.
     pub(crate) program: PathBuf,
     /// The folder of the cluster's authority.
@@ -71,12 +81,14 @@ impl Cluster {
         let member = |node: &ScenarioNode| Member { name: node.name.clone(), priority: node.priority };
         init(&program, &authority, &scenario.nodes.iter().map(member).collect::<Vec<_>>(), &net)?;
         require_switches(&program, &authority.join(&names[0]).join("hustings.toml"))?;
+        let apis = net.api_addresses(names.len())?;
         let logs = folder.join("logs");
         fs::create_dir_all(&logs)?;
         let mut specs = Vec::new();
         for (index, node) in scenario.nodes.iter().enumerate() {
             let config = authority.join(&node.name).join("hustings.toml");
             add_offices(&config, &scenario.offices)?;
+            add_api(&config, apis[index])?;
             specs.push(NodeSpec {
                 name: node.name.clone(),
                 arguments: arguments(&config, node.ppm, run.breaks),
@@ -88,7 +100,8 @@ impl Cluster {
         let launcher = Launcher { program: program.clone(), launcher: Some(std::env::current_exe()?) };
         let sockets = names.iter().map(|name| authority.join(name).join("hustings.sock")).collect();
         let plan = plan(run, &scenario, &timing, kinds);
-        let has_churn = run.target() == Some(Rule::DurableBeforeSend);
+        let has_churn = matches!(run.target(), Some(Rule::DurableBeforeSend | Rule::SessionPromise));
+        let session_ttl = if run.target() == Some(Rule::SessionPromise) { SHORT_SESSION_TTL } else { SESSION_TTL };
         Ok(Cluster {
             has_churn,
             plan,
@@ -96,6 +109,8 @@ impl Cluster {
             net,
             disks,
             sockets,
+            apis,
+            session_ttl,
             program,
             authority,
             scenario,
@@ -192,6 +207,8 @@ fn kinds(run: &Run) -> Vec<FaultKind> {
         Some(Rule::DriftMargin) => vec![FaultKind::CutSilent],
         Some(Rule::DurableBeforeSend) => vec![FaultKind::KillAll, FaultKind::Blackout],
         Some(Rule::StaleRuns) => vec![FaultKind::Kill, FaultKind::Slow],
+        // The clients themselves are the fault: they hang.
+        Some(Rule::SessionPromise) => vec![FaultKind::Transfer, FaultKind::Resign],
     }
 }
 
@@ -262,6 +279,14 @@ pub(crate) fn add_offices(config: &Path, offices: &[ScenarioOffice]) -> io::Resu
         text += &format!("\n[[office]]\nname = \"{}\"\nmode = \"{mode}\"\npreempt = \"{preempt}\"\n", office.name);
     }
     fs::write(config, text)
+}
+
+/// Appends the HTTP API to a configuration. Clients on the host may campaign there without a token.
+pub(crate) fn add_api(config: &Path, address: SocketAddr) -> io::Result<()> {
+    let text = fs::read_to_string(config)?;
+    // No client is to wait because others ask often.
+    let limits = "[http.limits]\nrequests-per-second = 10000";
+    fs::write(config, format!("{text}\n[http]\nlisten = \"{address}\"\n\n{limits}\n"))
 }
 
 fn arguments(config: &Path, ppm: i32, breaks: Option<Rule>) -> Vec<String> {

@@ -12,12 +12,14 @@ pub enum Rule {
     DurableBeforeSend,
     /// Messages of an earlier run of the election are dropped.
     StaleRuns,
+    /// A session of the HTTP API that is not renewed ends only when its client's last deadline is over.
+    SessionPromise,
 }
 
 #[cfg(feature = "fault-injection")]
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 3] = [Rule::DriftMargin, Rule::DurableBeforeSend, Rule::StaleRuns];
+    pub const ALL: [Rule; 4] = [Rule::DriftMargin, Rule::DurableBeforeSend, Rule::StaleRuns, Rule::SessionPromise];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -25,6 +27,7 @@ impl Rule {
             Rule::DriftMargin => "drift-margin",
             Rule::DurableBeforeSend => "durable-before-send",
             Rule::StaleRuns => "stale-runs",
+            Rule::SessionPromise => "session-promise",
         }
     }
 }
@@ -39,7 +42,7 @@ pub struct DisabledRules {
 
 impl DisabledRules {
     /// Whether this rule is disabled.
-    pub(crate) fn contains(self, rule: Rule) -> bool {
+    pub fn contains(self, rule: Rule) -> bool {
         #[cfg(feature = "fault-injection")]
         return self.bits & (1 << rule as u8) != 0;
         #[cfg(not(feature = "fault-injection"))]
@@ -113,8 +116,8 @@ mod tests {
     fn only_the_named_rules_are_disabled() {
         let disabled =
             |rules: &[Rule]| Rule::ALL.map(|rule| rules.iter().copied().collect::<DisabledRules>().contains(rule));
-        assert_eq!(disabled(&[]), [false; 3]);
-        assert_eq!(disabled(&[Rule::StaleRuns]), [false, false, true]);
-        assert_eq!(disabled(&[Rule::DriftMargin, Rule::StaleRuns]), [true, false, true]);
+        assert_eq!(disabled(&[]), [false; 4]);
+        assert_eq!(disabled(&[Rule::StaleRuns]), [false, false, true, false]);
+        assert_eq!(disabled(&[Rule::DriftMargin, Rule::SessionPromise]), [true, false, false, true]);
     }
 }

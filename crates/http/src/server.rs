@@ -14,6 +14,7 @@ use axum::extract::Request;
 use axum::http::Method;
 use hustings_cluster::clock::Clock;
 use hustings_cluster::config::{Config, Http};
+use hustings_cluster::faults::{DisabledRules, Rule};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -126,7 +127,15 @@ impl std::fmt::Debug for Reloader {
 
 impl Server {
     /// Reads the files and binds the addresses of the API. Nothing is answered yet.
-    pub fn bind(config: &Config, http: &Http, clock: Clock, log: Log) -> Result<Server, ServeError> {
+    ///
+    /// Of the disabled rules, [`Rule::SessionPromise`] concerns it.
+    pub fn bind(
+        config: &Config,
+        http: &Http,
+        clock: Clock,
+        log: Log,
+        disabled_rules: DisabledRules,
+    ) -> Result<Server, ServeError> {
         let tokens = http.tokens.as_deref().map(Tokens::read).transpose()?.unwrap_or_default();
         let tls = http.tls.as_ref().map(tls::load).transpose()?;
         let certificate_right =
@@ -136,7 +145,8 @@ impl Server {
             node: config.own().map(|own| own.name.clone()).unwrap_or_default(),
             link: Link::new(config.socket.clone()),
             offices: Offices::default(),
-            sessions: Sessions::new(config.socket.clone(), clock, config.timing.drift_ppm, limits.sessions),
+            sessions: Sessions::new(config.socket.clone(), clock, config.timing.drift_ppm, limits.sessions)
+                .with_promises(!disabled_rules.contains(Rule::SessionPromise)),
             watchers: Arc::new(Semaphore::new(limits.watchers)),
             max_watchers: limits.watchers,
             authenticator: Authenticator { tokens: RwLock::new(tokens), anonymous: http.anonymous, certificate_right },

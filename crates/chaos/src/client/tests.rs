@@ -7,7 +7,7 @@ use std::path::Path;
 use hustings_cluster::api::ChangeReason;
 
 use super::*;
-use crate::history::{self, Recorder};
+use crate::history::{self, Event, Recorder};
 
 const OFFICE: &str = "x";
 
@@ -173,5 +173,5 @@ fn the_deadline_is_on_the_node_s_clock() {
     let (shared, mut spec, is_campaigning) = (Shared::new(recorder, false), spec, AtomicBool::new(false));
     let mut session = Session::new(&shared, &mut spec, &is_campaigning, "c".to_string());
     session.handle_held(&lease(1, 1_010_000), 5);
-    assert_eq!(session.tenure.map(|tenure| tenure.deadline), Some(1_000_000));
+    assert_eq!(session.holding.tenure.map(|tenure| tenure.deadline), Some(1_000_000));
 }

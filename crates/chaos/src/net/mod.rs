@@ -6,12 +6,16 @@
 mod namespaces;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
+use hustings_harness::free_ports;
 use rustix::process::Pid;
 
 pub(crate) use hustings_harness::net::{Link, Links, Proxy};
 pub(crate) use namespaces::Namespaces;
+
+/// The port of the HTTP API where every node has a namespace.
+const API_PORT: u16 = 7480;
 
 /// The network between the nodes. It is removed when this is dropped.
 pub(crate) enum Net {
@@ -36,6 +40,16 @@ impl Net {
             Net::Proxy(proxy) => proxy.listen_address(node),
             Net::Namespaces(namespaces) => namespaces.address(node),
         }
+    }
+
+    /// The addresses of the nodes' HTTP APIs, which only clients on the same host reach.
+    pub(crate) fn api_addresses(&self, nodes: usize) -> io::Result<Vec<SocketAddr>> {
+        let ports = match self {
+            Net::Proxy(_) => free_ports(nodes)?,
+            // Every node has a loopback of its own.
+            Net::Namespaces(_) => vec![API_PORT; nodes],
+        };
+        Ok(ports.into_iter().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect())
     }
 
     /// The network namespace of a node, if it has one.

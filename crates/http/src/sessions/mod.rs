@@ -84,8 +84,12 @@ struct Life {
 
 impl Life {
     /// How long the session goes on without the client's word. When nothing is left, it has ended.
-    fn left(&mut self, now: Timestamp) -> Duration {
-        let ends = if self.waiting > 0 { Timestamp::NEVER } else { self.expires.max(self.promised) };
+    fn left(&mut self, now: Timestamp, keeps_promises: bool) -> Duration {
+        let ends = match self.waiting {
+            0 if keeps_promises => self.expires.max(self.promised),
+            0 => self.expires,
+            _ => Timestamp::NEVER,
+        };
         let left = ends.since(now);
         self.has_ended |= left.is_zero();
         left
@@ -111,12 +115,19 @@ pub(crate) struct Sessions {
     clock: Clock,
     drift_ppm: u32,
     max: usize,
+    /// Always, unless a test has disabled the rule: see 3.
+    keeps_promises: bool,
     by_id: Arc<Mutex<HashMap<String, Arc<Session>>>>,
 }
 
 impl Sessions {
     pub(crate) fn new(socket: PathBuf, clock: Clock, drift_ppm: u32, max: usize) -> Sessions {
-        Sessions { socket, clock, drift_ppm, max, by_id: Arc::default() }
+        Sessions { socket, clock, drift_ppm, max, keeps_promises: true, by_id: Arc::default() }
+    }
+
+    /// Whether sessions outlive the deadlines that their clients were told.
+    pub(crate) fn with_promises(self, keeps_promises: bool) -> Sessions {
+        Sessions { keeps_promises, ..self }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -164,7 +175,8 @@ impl Sessions {
         self.insert(&session)?;
         let registration = Registration { id: session.id.clone(), by_id: self.by_id.clone() };
         let life = session.life.clone();
-        let task = Task { clock: self.clock, office: session.office.clone(), told, life, commands: received };
+        let (clock, office, keeps_promises) = (self.clock, session.office.clone(), self.keeps_promises);
+        let task = Task { clock, office, told, life, keeps_promises, commands: received };
         let (began, begun) = oneshot::channel();
         tokio::spawn(task.run(self.socket.clone(), mode, began, registration));
         match begun.await {

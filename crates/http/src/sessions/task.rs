@@ -32,6 +32,7 @@ pub(super) struct Task {
     pub(super) office: String,
     pub(super) told: watch::Sender<Lease>,
     pub(super) life: Arc<Mutex<Life>>,
+    pub(super) keeps_promises: bool,
     pub(super) commands: mpsc::Receiver<Command>,
 }
 
@@ -89,7 +90,7 @@ impl Task {
     async fn follow(&mut self, requests: &mut Requests, replies: &mut Replies) -> End {
         let mut answers: Vec<oneshot::Sender<Result<(), ApiError>>> = Vec::new();
         loop {
-            let left = lock(&self.life).left(self.clock.now());
+            let left = lock(&self.life).left(self.clock.now(), self.keeps_promises);
             if left.is_zero() {
                 return End::Withdrawn(None);
             }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
     // Before the node raises its priority: the threads that it starts from then on inherit that.
     if let Some(http) = &config.http {
         let log = Arc::new(options.logger.handle());
-        let server = Server::bind(&config, http, options.clock, log).and_then(Server::start);
+        let server = Server::bind(&config, http, options.clock, log, options.disabled_rules).and_then(Server::start);
         let server = server.map_err(ClusterFailure::from)?;
         reader = reader.with(move |config| match &config.http {
             Some(http) => match server.prepare(http) {

@@ -66,6 +66,6 @@ mod tests {
     fn names_the_rules_that_exist() {
         let error =
             Command::try_parse_from(["node", switches::BREAK, "gravity"]).expect_err("no such rule").to_string();
-        assert!(error.contains("drift-margin, durable-before-send, stale-runs"), "{error}");
+        assert!(error.contains("drift-margin, durable-before-send, stale-runs, session-promise"), "{error}");
     }
 }
