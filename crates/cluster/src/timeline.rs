@@ -2,13 +2,19 @@
 //!
 //! Every node measures time on its own clock. A trace tells how far the clocks of other members are apart from it, with
 //! an error that is known. [`Timeline::merge`] expresses all times on the clock of the first trace, and orders the
-//! records so that no node's own order changes and no message arrives before it was sent.
+//! records so that no node's own order changes and no message arrives before it was sent. [`Picture`] draws the result.
+
+mod picture;
+mod transmission;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::api::{Trace, TraceEvent, TraceRecord, TracedMessage};
+
+pub use picture::{Mark, MarkKind, Picture};
+pub use transmission::{Transmission, milliseconds};
 
 /// Why traces cannot be merged.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,7 +1,10 @@
 //! The messages and events that a node remembers.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use super::{Client, ClientError, Reply, Request};
 use crate::clock::Timestamp;
 
 /// The last messages and events of a node, oldest first, and what is needed to compare their times with those of other
@@ -46,6 +49,25 @@ impl Trace {
         self.next = if is_next { page.next } else { end };
         let records = page.records.into_iter().filter(|record| is_next && record.sequence < end);
         self.records.extend(records);
+    }
+}
+
+impl Client {
+    /// Everything that the node remembers, page by page. The timeout is that of each page.
+    pub fn trace(&mut self, timeout: Duration) -> Result<Trace, ClientError> {
+        let mut trace = self.trace_page(0, timeout)?;
+        while trace.has_more() {
+            trace.append(self.trace_page(trace.next, timeout)?);
+        }
+        Ok(trace)
+    }
+
+    fn trace_page(&mut self, from: u64, timeout: Duration) -> Result<Trace, ClientError> {
+        match self.call(&Request::Trace { from }, Some(timeout))? {
+            Reply::Trace(page) => Ok(*page),
+            Reply::Error(error) => Err(ClientError::Rejected(error)),
+            _ => Err(ClientError::UnexpectedReply),
+        }
     }
 }
 

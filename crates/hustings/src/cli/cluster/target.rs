@@ -221,15 +221,7 @@ impl NodeClient {
 
     /// Everything that the node remembers, page by page.
     pub(crate) fn trace(&mut self) -> Result<Trace, ClusterFailure> {
-        let mut page = |from| match self.call(&Request::Trace { from })? {
-            Reply::Trace(page) => Ok(*page),
-            _ => Err(ClusterFailure::UnexpectedReply),
-        };
-        let mut trace = page(0)?;
-        while trace.has_more() {
-            trace.append(page(trace.next)?);
-        }
-        Ok(trace)
+        Ok(self.client.trace(self.timeout)?)
     }
 
     /// The names of all offices.

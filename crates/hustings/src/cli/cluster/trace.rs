@@ -1,17 +1,16 @@
 //! `hustings trace`: the messages and events that nodes remember, as text or as a picture.
 
 mod mermaid;
-mod picture;
 mod text;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_cluster::api::{Trace, TraceEvent, TracedMessage};
-use hustings_cluster::timeline::Timeline;
+use hustings_cluster::api::{Trace, TraceEvent};
+use hustings_cluster::timeline::{Picture, Timeline};
 use serde_json::json;
 
 use super::super::console::{Console, Exit};
@@ -21,6 +20,8 @@ use super::{ClusterFailure, EXIT_CODES};
 
 /// The longest file with a trace, in bytes. A full one has about a tenth of that.
 const MAX_FILE_BYTES: u64 = 16 << 20;
+/// An SVG diagram has only the last so many records.
+const MAX_DRAWN_RECORDS: usize = 2_000;
 
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:
@@ -87,9 +88,21 @@ pub(crate) fn run(args: &TraceArgs, console: &mut Console<'_>) -> Result<Exit, F
         TraceFormat::Text => text::write(&timeline, console.out)?,
         TraceFormat::Json => writeln!(console.out, "{}", json!(timeline))?,
         TraceFormat::Mermaid => mermaid::write(&timeline, console.out)?,
-        TraceFormat::Svg => picture::write(&timeline, console.out)?,
+        TraceFormat::Svg => draw(timeline, console.out)?,
     }
     Ok(Exit::Done)
+}
+
+/// Draws the last records.
+fn draw(mut timeline: Timeline, out: &mut dyn Write) -> io::Result<()> {
+    let left_out = timeline.events.len().saturating_sub(MAX_DRAWN_RECORDS);
+    timeline.drop_first(left_out);
+    let mut picture = Picture::new(&timeline);
+    picture.title = Some(format!("messages of the cluster {}, in milliseconds", timeline.cluster));
+    if left_out > 0 {
+        picture.notes.push(format!("{left_out} earlier records are left out."));
+    }
+    out.write_all(picture.to_svg().as_bytes())
 }
 
 fn is_hidden(event: &TraceEvent, kinds: &[String]) -> bool {
@@ -109,89 +122,4 @@ fn read(path: &Path) -> Result<Trace, ClusterFailure> {
     }
     let parsed = serde_json::from_slice(&bytes);
     parsed.map_err(|error| failure(format!("not a trace as `hustings trace --format json` writes it: {error}")))
-}
-
-/// What a message is about, in brackets; empty if it is about nothing.
-fn about(message: &TracedMessage) -> String {
-    let office = message.office.clone();
-    let term = message.term.map(|term| format!("term {term}"));
-    let token = message.token.map(|token| format!("token {token}"));
-    let parts: Vec<String> = office.into_iter().chain(term).chain(token).collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
-}
-
-/// What happened on a node itself; `None` for messages.
-fn local_event(event: &TraceEvent) -> Option<String> {
-    match event {
-        TraceEvent::Sent(_) | TraceEvent::Received(_) => None,
-        TraceEvent::Connected { peer } => Some(format!("connected to {peer}")),
-        TraceEvent::Disconnected { peer, reason } => Some(format!("connection to {peer} closed: {reason}")),
-        TraceEvent::Held { office, token } => Some(format!("holds {office} (token {token})")),
-        TraceEvent::Lost { office, token } => Some(format!("lost {office} (token {token})")),
-        TraceEvent::ArbiterLeader { leader: Some(leader), term } => {
-            Some(format!("{leader} leads the arbiter (term {term})"))
-        }
-        TraceEvent::ArbiterLeader { leader: None, .. } => Some("the arbiter has no known leader".to_string()),
-    }
-}
-
-/// A message on its way between two nodes, as far as it is known.
-struct Transmission<'a> {
-    from: &'a str,
-    to: &'a str,
-    /// When it was sent, if a trace has that.
-    sent: Option<i64>,
-    /// When it arrived, if a trace has that.
-    arrived: Option<i64>,
-    message: &'a TracedMessage,
-}
-
-/// The transmission that an event shows: where it arrives, or, if no trace can tell, where it is sent. `None` for a
-/// sending whose arrival is shown, and for other events.
-fn transmission<'a>(place: usize, timeline: &'a Timeline, arrivals: &Arrivals) -> Option<Transmission<'a>> {
-    let event = &timeline.events[place];
-    let own = timeline.nodes[event.node].node.as_str();
-    match &event.event {
-        TraceEvent::Received(message) => {
-            let sent = event.cause.map(|cause| timeline.events[cause].at_ns);
-            Some(Transmission { from: &message.peer, to: own, sent, arrived: Some(event.at_ns), message })
-        }
-        TraceEvent::Sent(message) if !arrivals.is_known(place) => {
-            Some(Transmission { from: own, to: &message.peer, sent: Some(event.at_ns), arrived: None, message })
-        }
-        _ => None,
-    }
-}
-
-/// Which sendings have an arrival.
-struct Arrivals(Vec<bool>);
-
-impl Arrivals {
-    fn of(timeline: &Timeline) -> Self {
-        let mut known = vec![false; timeline.events.len()];
-        timeline.events.iter().filter_map(|event| event.cause).for_each(|cause| known[cause] = true);
-        Arrivals(known)
-    }
-
-    fn is_known(&self, place: usize) -> bool {
-        self.0[place]
-    }
-}
-
-/// The nodes of a timeline, and the peers that have no trace.
-fn participants(timeline: &Timeline) -> Vec<&str> {
-    let mut names: Vec<&str> = timeline.nodes.iter().map(|clock| clock.node.as_str()).collect();
-    for event in &timeline.events {
-        if let TraceEvent::Sent(message) | TraceEvent::Received(message) = &event.event
-            && !names.contains(&message.peer.as_str())
-        {
-            names.push(&message.peer);
-        }
-    }
-    names
-}
-
-/// Nanoseconds as milliseconds.
-fn milliseconds(nanoseconds: i64) -> String {
-    format!("{:.3}", nanoseconds as f64 / 1e6)
 }

@@ -4,15 +4,13 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use hustings_cluster::timeline::Timeline;
-
-use super::{Arrivals, about, local_event, milliseconds, participants, transmission};
+use hustings_cluster::timeline::{Timeline, milliseconds};
 
 /// The maximum size in bytes: Mermaid itself refuses texts above 50,000 characters.
 const MAX_BYTES: usize = 48_000;
 
 pub(super) fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
-    let names = participants(timeline);
+    let names = timeline.participants();
     let mut text = String::from("sequenceDiagram\n");
     for (place, name) in names.iter().enumerate() {
         // Writing to a string cannot fail.
@@ -20,15 +18,15 @@ pub(super) fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> 
     }
     let place_of = |name: &str| names.iter().position(|known| *known == name).unwrap_or(0);
     let has_trace = |name: &str| timeline.nodes.iter().any(|clock| clock.node == name);
-    let arrivals = Arrivals::of(timeline);
+    let transmissions = timeline.transmissions();
     let first = timeline.events.first().map_or(0, |event| event.at_ns);
     for (place, event) in timeline.events.iter().enumerate() {
-        let line = if let Some(sent) = transmission(place, timeline, &arrivals) {
+        let line = if let Some(sent) = transmissions[place] {
             let is_lost = sent.arrived.is_none() && has_trace(sent.to);
             let (arrow, note) = if is_lost { ("-x", ", not received") } else { ("->>", "") };
             let (from, to, message) = (place_of(sent.from), place_of(sent.to), sent.message);
-            format!("n{from}{arrow}n{to}: {}{}{note}", message.kind, about(message))
-        } else if let Some(what) = local_event(&event.event) {
+            format!("n{from}{arrow}n{to}: {}{}{note}", message.kind, message.about())
+        } else if let Some(what) = event.event.local() {
             let at = milliseconds(event.at_ns - first);
             format!(
                 "Note over n{}: {at} ms#58; {}",

@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 
 use hustings_cluster::api::TraceEvent;
-use hustings_cluster::timeline::Timeline;
-
-use super::{about, local_event, milliseconds};
+use hustings_cluster::timeline::{Timeline, milliseconds};
 
 pub(super) fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = timeline.events.first().map(|event| event.at_ns) else {
@@ -21,13 +19,13 @@ pub(super) fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> 
     for event in &timeline.events {
         let node = &timeline.nodes[event.node].node;
         let what = match &event.event {
-            TraceEvent::Sent(message) => format!("sent {} to {}{}", message.kind, message.peer, about(message)),
+            TraceEvent::Sent(message) => format!("sent {} to {}{}", message.kind, message.peer, message.about()),
             TraceEvent::Received(message) => {
                 let after = event.cause.map(|cause| event.at_ns - timeline.events[cause].at_ns);
                 let after = after.map(|after| format!(", after {}", milliseconds(after))).unwrap_or_default();
-                format!("received {} from {}{}{after}", message.kind, message.peer, about(message))
+                format!("received {} from {}{}{after}", message.kind, message.peer, message.about())
             }
-            event => local_event(event).unwrap_or_default(),
+            event => event.local().unwrap_or_default(),
         };
         writeln!(out, "{:>12}  {node:<width$}  {what}", milliseconds(event.at_ns - first))?;
     }

@@ -1,0 +1,90 @@
+//! Messages on their way between two nodes, and the words for everything in a timeline.
+
+use super::{Timeline, TimelineEvent};
+use crate::api::{TraceEvent, TracedMessage};
+
+/// A message on its way between two nodes, as far as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmission<'a> {
+    /// The sender.
+    pub from: &'a str,
+    /// The receiver.
+    pub to: &'a str,
+    /// When it was sent, if a trace has that.
+    pub sent: Option<i64>,
+    /// When it arrived, if a trace has that.
+    pub arrived: Option<i64>,
+    /// What was sent.
+    pub message: &'a TracedMessage,
+}
+
+impl Timeline {
+    /// The transmission that each event shows: where it arrives, or, if no trace can tell, where it is sent. `None` for
+    /// a sending whose arrival is shown, and for other events.
+    pub fn transmissions(&self) -> Vec<Option<Transmission<'_>>> {
+        let mut has_arrival = vec![false; self.events.len()];
+        self.events.iter().filter_map(|event| event.cause).for_each(|cause| has_arrival[cause] = true);
+        self.events.iter().zip(has_arrival).map(|(event, has_arrival)| self.transmission(event, has_arrival)).collect()
+    }
+
+    fn transmission<'a>(&'a self, event: &'a TimelineEvent, has_arrival: bool) -> Option<Transmission<'a>> {
+        let own = self.nodes[event.node].node.as_str();
+        let at = Some(event.at_ns);
+        match &event.event {
+            TraceEvent::Received(message) => {
+                let sent = event.cause.map(|cause| self.events[cause].at_ns);
+                Some(Transmission { from: &message.peer, to: own, sent, arrived: at, message })
+            }
+            TraceEvent::Sent(message) if !has_arrival => {
+                Some(Transmission { from: own, to: &message.peer, sent: at, arrived: None, message })
+            }
+            _ => None,
+        }
+    }
+
+    /// The nodes of the timeline, and then the peers that have no trace.
+    pub fn participants(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.nodes.iter().map(|clock| clock.node.as_str()).collect();
+        for event in &self.events {
+            if let TraceEvent::Sent(message) | TraceEvent::Received(message) = &event.event
+                && !names.contains(&message.peer.as_str())
+            {
+                names.push(&message.peer);
+            }
+        }
+        names
+    }
+}
+
+impl TracedMessage {
+    /// What the message is about, in brackets after a space; empty if it is about nothing.
+    pub fn about(&self) -> String {
+        let office = self.office.clone();
+        let term = self.term.map(|term| format!("term {term}"));
+        let token = self.token.map(|token| format!("token {token}"));
+        let parts: Vec<String> = office.into_iter().chain(term).chain(token).collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    }
+}
+
+impl TraceEvent {
+    /// What happened on a node itself, in words; `None` for messages.
+    pub fn local(&self) -> Option<String> {
+        match self {
+            TraceEvent::Sent(_) | TraceEvent::Received(_) => None,
+            TraceEvent::Connected { peer } => Some(format!("connected to {peer}")),
+            TraceEvent::Disconnected { peer, reason } => Some(format!("connection to {peer} closed: {reason}")),
+            TraceEvent::Held { office, token } => Some(format!("holds {office} (token {token})")),
+            TraceEvent::Lost { office, token } => Some(format!("lost {office} (token {token})")),
+            TraceEvent::ArbiterLeader { leader: Some(leader), term } => {
+                Some(format!("{leader} leads the arbiter (term {term})"))
+            }
+            TraceEvent::ArbiterLeader { leader: None, .. } => Some("the arbiter has no known leader".to_string()),
+        }
+    }
+}
+
+/// Nanoseconds as milliseconds.
+pub fn milliseconds(nanoseconds: i64) -> String {
+    format!("{:.3}", nanoseconds as f64 / 1e6)
+}
