@@ -1,6 +1,7 @@
 // A cluster of real nodes: who leads, what happened, and the buttons that break it.
 
 import { h, replace, say } from "./dom.js";
+import { Failover, summary } from "./failover.js";
 import { toast } from "./menu.js";
 
 const ACTIONS = {
@@ -48,13 +49,35 @@ export function ago(ms) {
 
 export const duration = (ms) => (ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`);
 
+const milliseconds = (ms) => (ms < 0.095 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms).toString());
+
+// A range of round trips, such as "0.2–0.4 ms".
+export function range(times) {
+  if (!times.length) return "";
+  const [least, most] = [Math.min(...times), Math.max(...times)].map(milliseconds);
+  return least === most ? `${least} ms` : `${least}–${most} ms`;
+}
+
+// Whom a member sees and how, in one short line, and everything in a longer one.
+export function reach({ peers, current, measured }) {
+  const missing = peers.filter((peer) => !peer.up).map((peer) => peer.name);
+  const links = (measured?.links ?? []).filter((link) => !missing.includes(link.peer));
+  const relayed = links.filter((link) => link.way === "relayed").map((link) => link.peer);
+  const trips = range(links.map((link) => link.rtt_ms).filter((ms) => ms != null));
+  const rate = measured?.messages_per_second;
+  const seen = [missing.length ? `sees all but ${missing.join(", ")}` : "sees all", relayed.length && `${relayed.join(", ")} by relay`, trips];
+  const line = [seen.filter(Boolean).join(", "), rate != null && `${Math.round(rate)} msg/s`, !current && "no majority answers it"];
+  const each = (link) => `${link.peer} ${{ direct: "directly", relayed: "by relay", none: "not connected" }[link.way]}${link.rtt_ms == null ? "" : `, ${milliseconds(link.rtt_ms)} ms`}`;
+  return { line: line.filter(Boolean).join(" · "), title: (measured?.links ?? []).map(each).join("; ") };
+}
+
 const clock = (unixMs) => new Date(unixMs).toLocaleTimeString([], { hour12: false });
 
 export class Live {
   constructor(section) {
     this.section = section;
     this.cards = new Map();
-    this.rates = new Map();
+    this.failover = new Failover();
     this.storyCount = 0;
     this.search = "";
     this.page = 0;
@@ -92,7 +115,7 @@ export class Live {
         h("div", { class: "live-main" }, this.members),
         h("div", { class: "live-side" },
           h("section", { "aria-label": "What happened" }, h("h3", {}, "What happened"), this.story),
-          h("section", { "aria-label": "Last failover" }, h("h3", {}, "Last failover"), this.measured),
+          h("section", { "aria-label": "Last failover" }, h("h3", {}, "Last failover"), this.measured, this.failover.root),
           h("details", { class: "live-more" }, h("summary", {}, "History of the leader"),
             h("table", { class: "live-table" }, h("thead", {}, h("tr", {}, ["since", "leader", "token", "why"].map((name) => h("th", {}, name)))), this.history)),
           h("details", { class: "live-more", ontoggle: () => this.loadOffices() }, h("summary", {}, "Offices ", this.officeCount),
@@ -137,6 +160,7 @@ export class Live {
     this.showHistory(state);
     say(this.officeCount, `${state.offices.held} held of ${state.offices.total}`);
     this.showFailover();
+    this.failover.update(state.failover);
     this.section.dataset.ready = "yes";
   }
 
@@ -185,41 +209,28 @@ export class Live {
     const isLeader = is.role === "leader";
     say(card.why, isLeader ? `token ${leader.token} · since ${clock(leader.since_unix_ms)} · ${leader.why}` : "");
     card.why.hidden = !isLeader;
-    const { says } = member;
-    const rate = this.rate(member.name, says, state.now_unix_ms);
     const facts = [
       ["rank", rankOf(member, state.members)],
       process ? ["process", process.pid ?? "none"] : ["address", member.address ?? "–"],
     ];
-    if (rate != null) facts.push(["sends", `${rate} bytes/s`]);
     replace(card.facts, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(value)))));
-    this.fillPeers(card, member, Boolean(process));
+    this.fillPeers(card, member, state, Boolean(process));
     for (const [action, button] of Object.entries(card.buttons)) {
       const isThere = process && process.pid != null;
       button.hidden = !state.control || (action === "revive") !== Boolean(is.isTroubled) && !(is.isTroubled && action === "kill" && isThere);
     }
   }
 
-  // Whom it sees, as it says itself, if it can be asked.
-  fillPeers(card, { says }, isOwn) {
-    if (!says) return say(card.peers, isOwn ? "does not answer" : "");
-    const missing = says.peers.filter((peer) => !peer.up).map((peer) => peer.name);
-    const seen = missing.length ? `sees all but ${missing.join(", ")}` : "sees all others";
-    say(card.peers, says.current ? seen : `${seen}; no majority answers it`);
-  }
-
-  // Bytes a second on the wire, smoothed over two seconds.
-  rate(name, says, now) {
-    if (says?.wire_bytes == null) {
-      this.rates.delete(name);
-      return null;
+  // Whom it sees, as it says itself, if it can be asked; otherwise how those see it that can.
+  fillPeers(card, { name, says }, { members }, isOwn) {
+    if (says) {
+      const { line, title } = reach(says);
+      card.peers.title = title;
+      return say(card.peers, line);
     }
-    const total = says.wire_bytes;
-    const seen = (this.rates.get(name) ?? []).filter((one) => now - one.now < 2600 && one.total <= total);
-    if (!seen.length || seen.at(-1).total !== total) seen.push({ now, total });
-    this.rates.set(name, seen);
-    const [first, last] = [seen[0], seen.at(-1)];
-    return last.now > first.now ? Math.round(((last.total - first.total) * 1000) / (last.now - first.now)) : null;
+    card.peers.title = "";
+    const seen = members.flatMap((member) => (member.says?.measured?.links ?? []).filter((link) => link.peer === name && link.rtt_ms != null).map((link) => `${milliseconds(link.rtt_ms)} ms from ${member.name}${link.way === "relayed" ? ", by relay" : ""}`));
+    return say(card.peers, isOwn ? "does not answer" : seen.join(" · "));
   }
 
   showStory({ control, history }) {
@@ -251,8 +262,11 @@ export class Live {
       const { member, failover } = this.lastMeasured;
       const verb = { kill: "killed", freeze: "frozen", cut: "cut off" }[failover.by];
       replace(this.measured, h("strong", { id: "live-took" }, duration(failover.took_ms)), ` from when ${failover.lost} was ${verb} until ${member} was known to lead, as measured`);
-    } else if (!this.measured.firstChild) {
-      this.measured.textContent = this.state.control ? "None yet. Kill the leader to see one." : "Times are measured where the leader is lost on purpose: in `hustings up`.";
+    } else if (this.failover.shown?.took_ms != null) {
+      const [time, words] = summary(this.failover.shown);
+      replace(this.measured, h("strong", { id: "live-took" }, time), words);
+    } else {
+      say(this.measured, this.state.control ? "None yet. Kill the leader to see one." : "None since this page began to watch.");
     }
   }
 

@@ -211,10 +211,13 @@ fn a_cluster_that_does_not_answer_is_shown_as_such() {
     let get = |path: &str| server.ask("GET", path, &[("Host", &host), ("Cookie", &cookie)], "");
     assert!(get("/api/live").contains(r#"{"live":true,"control":false}"#));
     assert!(get("/api/live/offices?search=job&page=7").contains(r#""total":0"#));
+    assert!(get("/api/live/failover").ends_with("\r\n\r\nnull"), "there was none");
+    assert_eq!(status(&server.ask("GET", "/api/live/failover", &[("Host", &host)], "")), 401);
     assert_eq!(status(&get("/api/live/offices?page=x")), 422);
     assert_eq!(status(&get(&format!("/api/live/offices?search={}", "x".repeat(65)))), 422);
     let other = Server::start(false);
     let headers = [("Host", other.host()), ("Cookie", other.cookie())];
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert_eq!(status(&other.ask("GET", "/api/live/failover", &headers, "")), 404);
     assert!(other.ask("GET", "/api/live", &headers, "").contains(r#"{"live":false,"control":false}"#));
 }

@@ -3,9 +3,12 @@
 //! What is shown comes from the nodes' sockets, as everybody who may connect can read it. Whoever started the processes
 //! may hand over a [`Control`]; without one the page only reads.
 
+mod failover;
+mod measured;
 mod monitor;
 mod offices;
 mod state;
+mod window;
 
 use std::path::PathBuf;
 

@@ -6,11 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use hustings_cluster::api::{Change, Client, ClientError, Reply, Request, Status};
+use hustings_cluster::clock::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::failover::Failover;
+use super::measured::Measured;
 use super::offices::Offices;
-use super::{Control, LiveNode, offices, state};
+use super::{Control, LiveNode, failover, offices, state};
 
 /// How often every node is asked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -33,9 +36,14 @@ pub struct Monitor {
 pub(super) struct Known {
     /// The last answer of each node; `None` if it does not answer.
     pub(super) answers: Vec<Option<Status>>,
+    /// What each node measured, as long as it answers.
+    pub(super) measured: Vec<Option<Measured>>,
     pub(super) offices: Offices,
     /// The last changes of the leader, oldest first.
     pub(super) history: Vec<Change>,
+    /// When the last of these changes was noticed, on the clock of this host.
+    pub(super) leader_noticed: Option<Timestamp>,
+    pub(super) failover: Failover,
 }
 
 /// Somebody who looks at the cluster.
@@ -50,7 +58,11 @@ impl Drop for Viewer {
 impl Monitor {
     /// Watches the cluster of these nodes until the value is dropped.
     pub fn start(nodes: Vec<LiveNode>, control: Option<Arc<dyn Control>>) -> Arc<Monitor> {
-        let known = Known { answers: nodes.iter().map(|_| None).collect(), ..Known::default() };
+        let known = Known {
+            answers: nodes.iter().map(|_| None).collect(),
+            measured: nodes.iter().map(|_| None).collect(),
+            ..Known::default()
+        };
         let monitor = Arc::new(Monitor {
             nodes,
             control,
@@ -64,6 +76,8 @@ impl Monitor {
         }
         let weak = Arc::downgrade(&monitor);
         thread::spawn(move || offices::follow(&weak));
+        let weak = Arc::downgrade(&monitor);
+        thread::spawn(move || failover::follow(&weak));
         monitor
     }
 
@@ -100,6 +114,11 @@ impl Monitor {
         state::describe(&self.known(), self.control.as_ref().map(|control| control.view()))
     }
 
+    /// The last failover, drawn; null if there was none.
+    pub(crate) fn failover(&self) -> Value {
+        self.known().failover.content.clone()
+    }
+
     /// A page of the offices whose names or holders contain a text.
     pub(crate) fn offices(&self, search: &str, page: usize) -> Value {
         self.known().offices.page(search, page)
@@ -117,12 +136,18 @@ fn follow(monitor: &Weak<Monitor>, node: usize) {
     let mut client = None;
     while let Some(monitor) = monitor.upgrade() {
         if monitor.viewers.load(Ordering::Relaxed) > 0 {
-            let answers = ask(&mut client, &monitor.nodes[node]);
+            let former = monitor.known().measured[node].clone();
+            let answers = ask(&mut client, &monitor.nodes[node], former);
             if answers.is_err() {
                 // A late answer would be taken for that of the next request.
                 client = None;
             }
-            monitor.known().answers[node] = answers.ok();
+            let (status, measured) = answers.map_or((None, None), |(status, measured)| (Some(status), measured));
+            {
+                let mut known = monitor.known();
+                known.answers[node] = status;
+                known.measured[node] = measured;
+            }
             monitor.notify();
         }
         drop(monitor);
@@ -130,15 +155,26 @@ fn follow(monitor: &Weak<Monitor>, node: usize) {
     }
 }
 
-fn ask(client: &mut Option<Client>, node: &LiveNode) -> Result<Status, ClientError> {
+fn ask(
+    client: &mut Option<Client>,
+    node: &LiveNode,
+    former: Option<Measured>,
+) -> Result<(Status, Option<Measured>), ClientError> {
     let client = match client {
         Some(client) => client,
         None => client.insert(Client::connect(&node.socket, Duration::ZERO)?),
     };
     let Reply::Status(mut status) = client.call(&Request::Status, Some(REPLY_TIMEOUT))? else {
-        return Err(ClientError::Closed { path: node.socket.clone() });
+        return Err(ClientError::UnexpectedReply);
     };
     // Offices are followed with a watch, which has all of them.
     status.offices = Vec::new();
-    Ok(*status)
+    let measured = match former {
+        Some(former) if former.is_recent() => Some(former),
+        former => match client.call(&Request::Metrics, Some(REPLY_TIMEOUT))? {
+            Reply::Metrics(metrics) => Some(Measured::new(&metrics, former.as_ref())),
+            _ => None,
+        },
+    };
+    Ok((*status, measured))
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{Change, Client, ClientError, OfficeStatus, Reply, Request};
+use hustings_cluster::clock::{Clock, Timestamp};
 use serde_json::{Value, json};
 
 use super::Monitor;
@@ -16,6 +17,8 @@ const LEADER: &str = "leader";
 const PAGE: usize = 50;
 /// How long a watch waits for a change before it checks whether its node is still the right one to ask.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How long nothing may come from a node before it is asked something.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All offices, by name.
@@ -56,10 +59,13 @@ pub(super) fn describe(office: &OfficeStatus) -> Value {
     value
 }
 
-/// Follows all offices, at whichever node is in touch with a majority, until the monitor is gone.
+/// Follows all offices, at whichever node is in touch with a majority, until the monitor is gone. While nobody looks, the
+/// nodes are not asked which one that is; then they are tried one after the other.
 pub(super) fn follow(monitor: &Weak<Monitor>) {
+    let mut last = None;
     while let Some(strong) = monitor.upgrade() {
-        let node = strong.preferred().unwrap_or(0);
+        let next = last.map_or(0, |last| last + 1) % strong.nodes.len().max(1);
+        let node = strong.preferred().unwrap_or(next);
         let client = strong.nodes.get(node).map(|node| Client::connect(&node.socket, Duration::ZERO));
         drop(strong);
         if let Some(Ok(mut client)) = client
@@ -67,6 +73,7 @@ pub(super) fn follow(monitor: &Weak<Monitor>) {
         {
             watch(monitor, node, &mut client);
         }
+        last = Some(node);
         thread::sleep(PATIENCE);
     }
 }
@@ -74,7 +81,7 @@ pub(super) fn follow(monitor: &Weak<Monitor>) {
 /// Follows one node until it is no longer the right one.
 fn watch(monitor: &Weak<Monitor>, node: usize, client: &mut Client) {
     let mut is_first = true;
-    let mut checked = Instant::now();
+    let (mut checked, mut heard, mut is_probed) = (Instant::now(), Instant::now(), false);
     loop {
         let reply = client.recv(Some(PATIENCE));
         let Some(monitor) = monitor.upgrade() else { return };
@@ -84,10 +91,25 @@ fn watch(monitor: &Weak<Monitor>, node: usize, client: &mut Client) {
                     // What the former node said about offices that are gone must not stay.
                     monitor.known().offices.0.retain(|name, _| name == LEADER);
                 }
+                let is_cut_off = is_probed && !status.current && monitor.nodes.len() > 1;
+                (heard, is_probed) = (Instant::now(), false);
                 handle(&monitor, node, status);
+                if is_cut_off {
+                    return;
+                }
             }
             Ok(_) | Err(ClientError::Timeout { .. }) => {}
             Err(_) => return,
+        }
+        // A watch reports changes only, so a node that is frozen looks like one where nothing happens.
+        if heard.elapsed() >= PROBE_INTERVAL + REPLY_TIMEOUT {
+            return;
+        }
+        if !is_probed && heard.elapsed() >= PROBE_INTERVAL {
+            is_probed = true;
+            if client.send(&Request::Leader { office: LEADER.to_string() }).is_err() {
+                return;
+            }
         }
         if checked.elapsed() >= PATIENCE {
             checked = Instant::now();
@@ -113,11 +135,22 @@ fn handle(monitor: &Monitor, node: usize, status: OfficeStatus) {
         let is_new =
             former.as_ref().is_none_or(|former| former.token != status.token || former.holder != status.holder);
         let is_missing = is_new || monitor.known().history.is_empty();
+        let noticed = noticed(&status, former.is_some());
         if is_missing && let Some(history) = history(monitor, node) {
-            monitor.known().history = history;
+            let mut known = monitor.known();
+            known.history = history;
+            known.leader_noticed = Some(noticed);
         }
     }
     monitor.notify();
+}
+
+/// When the leader changed, on the clock of this host: now, or, if it led when this program began to watch, at the time
+/// that the arbiter's wall clock showed.
+fn noticed(status: &OfficeStatus, is_watched: bool) -> Timestamp {
+    let clock = Clock::new();
+    let ago = clock.wall_time().saturating_sub(Duration::from_millis(status.since_unix_ms));
+    if is_watched { clock.now() } else { clock.now() - ago }
 }
 
 fn history(monitor: &Monitor, node: usize) -> Option<Vec<Change>> {

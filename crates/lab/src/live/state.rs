@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hustings_cluster::api::{Change, MemberStatus, Status};
-use hustings_cluster::node::WIRE_BYTES_COUNTER;
 use serde_json::{Value, json};
 
 use super::ControlView;
+use super::measured::Measured;
 use super::monitor::Known;
 use super::offices;
 
@@ -33,6 +33,8 @@ pub(super) fn describe(known: &Known, control: Option<ControlView>) -> Value {
         "members": members,
         "offices": { "total": known.offices.count(), "held": known.offices.held() },
         "history": known.history.iter().rev().take(MAX_CHANGES).map(describe_change).collect::<Vec<_>>(),
+        // The picture is large, and asked for when this changes.
+        "failover": (!known.failover.content.is_null()).then_some(known.failover.token),
         "control": control,
     })
 }
@@ -46,13 +48,14 @@ fn describe_change(change: &Change) -> Value {
 /// A member: what the best informed node says about it, and what it says itself.
 fn describe_member(member: &MemberStatus, known: &Known) -> Value {
     let mut value = json!(member);
-    let own = known.answers.iter().flatten().find(|status| status.node == member.name);
-    value["says"] = own.map_or(Value::Null, describe_status);
+    let answers = known.answers.iter().zip(&known.measured);
+    let own = answers.filter_map(|(status, measured)| Some((status.as_ref()?, measured.as_ref())));
+    let own = own.into_iter().find(|(status, _)| status.node == member.name);
+    value["says"] = own.map_or(Value::Null, |(status, measured)| describe_status(status, measured));
     value
 }
 
-fn describe_status(status: &Status) -> Value {
-    let counter = |name: &str| status.counters.iter().find(|(known, _)| known == name).map(|(_, count)| *count);
+fn describe_status(status: &Status, measured: Option<&Measured>) -> Value {
     let peers: Vec<Value> = status
         .members
         .iter()
@@ -64,6 +67,6 @@ fn describe_status(status: &Status) -> Value {
         "arbiter_leader": status.arbiter_leader,
         "term": status.term,
         "peers": peers,
-        "wire_bytes": counter(WIRE_BYTES_COUNTER),
+        "measured": measured.map(Measured::describe),
     })
 }

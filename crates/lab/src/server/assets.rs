@@ -16,6 +16,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("diagram.js", SCRIPT, include_str!("../../page/diagram.js")),
     ("dom.js", SCRIPT, include_str!("../../page/dom.js")),
     ("editor.js", SCRIPT, include_str!("../../page/editor.js")),
+    ("failover.js", SCRIPT, include_str!("../../page/failover.js")),
     ("form.js", SCRIPT, include_str!("../../page/form.js")),
     ("geometry.js", SCRIPT, include_str!("../../page/geometry.js")),
     ("icon.svg", PICTURE, include_str!("../../page/icon.svg")),

@@ -5,6 +5,7 @@
 //! | `GET /api/live` | whether there is one |
 //! | `GET /api/live/events` | its state, as events whenever it changes |
 //! | `GET /api/live/offices?search=TEXT&page=N` | a page of its offices |
+//! | `GET /api/live/failover` | the last failover: its messages as a picture, and its steps in words |
 //! | `POST /api/live/act` | an order such as `kill leader`, if the processes are ours |
 
 use std::convert::Infallible;
@@ -38,6 +39,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/api/live", get(about))
         .route("/api/live/events", get(events))
         .route("/api/live/offices", get(offices))
+        .route("/api/live/failover", get(failover))
         .route("/api/live/act", post(act).layer(DefaultBodyLimit::max(MAX_ORDER)))
 }
 
@@ -88,6 +90,10 @@ async fn offices(State(shared): Lab, RawQuery(query): RawQuery) -> Result<Respon
         text => text.parse().map_err(|_| LabError::field("page", "the page must be a number"))?,
     };
     Ok(json(&monitor(&shared)?.offices(&search, page)))
+}
+
+async fn failover(State(shared): Lab) -> Result<Response, Failed> {
+    Ok(json(&monitor(&shared)?.failover()))
 }
 
 async fn act(State(shared): Lab, body: Bytes) -> Result<Response, Failed> {
