@@ -10,6 +10,7 @@ mod cluster;
 mod elector;
 mod http;
 mod init;
+mod lab_cluster;
 mod live_page;
 mod monitoring;
 mod operations;

@@ -5,6 +5,7 @@
 mod checks;
 mod chrome;
 mod pictures;
+mod readable;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
