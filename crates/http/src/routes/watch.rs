@@ -111,8 +111,8 @@ impl Watcher {
                 Ok(Err(RecvError::Lagged(count))) => Err(TryRecvError::Lagged(count)),
                 Ok(Err(RecvError::Closed)) => return None,
             };
-            // A failover is two events within milliseconds: the vacancy and the next holder. Sent in one piece, they cost
-            // ten thousand watchers half.
+            // A failover is two events within milliseconds: the vacancy and the next holder. Sending them in one piece
+            // halves the work for ten thousand watchers.
             let mut bytes = Vec::new();
             loop {
                 match received {

@@ -21,8 +21,8 @@
 //!    the client never reads, has been promised nevertheless.
 //! 4. Requests and the session's task run on different threads. That the session is over is decided and written down
 //!    under the lock of its [`Life`], under which every promise is made. So no promise follows the end.
-//! 5. If a thread of this server hangs, its connection to the node stays and the node keeps its side of 1. If the process
-//!    ends, the node ends with it, and the cluster waits for the lease, which ends after every `D`.
+//! 5. If a thread of this server hangs, its connection to the node stays and the node keeps its side of 1. If the
+//!    process ends, the node ends with it, and the cluster waits for the lease, which ends after every `D`.
 //!
 //! A session that is not renewed in time ends: see 3. Its time to live (`ttl`) is longer than the lease, so that a
 //! client that was delayed stops its work at its deadline, but is still the holder when it renews again.
