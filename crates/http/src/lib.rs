@@ -1,7 +1,8 @@
 //! The HTTP API of a node: offices, sessions with leases, watches, operations and health checks.
 //!
-//! [`Server`] runs on threads of its own inside the node's process. It is a client of the node's own Unix socket: it adds
-//! no work to the node's event loop but the requests that it sends there, and none of the node's decisions is made here.
+//! [`Server`] runs on threads of its own inside the node's process. It is a client of the node's own Unix socket: it
+//! adds no work to the node's event loop but the requests that it sends there, and none of the node's decisions is made
+//! here.
 //! `docs/api.md` describes the API for its users; `GET /openapi.json` is its description for programs.
 //!
 //! - `server`: listeners, limits of connections, TLS.

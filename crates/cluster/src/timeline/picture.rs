@@ -3,8 +3,8 @@
 //! The axis is not linear. Failures take microseconds here and hundreds of milliseconds there, so every record has its
 //! own place, and long times without records are shortened. The numbers on the axis are the true times.
 //!
-//! The colours are attributes, which every viewer understands. Each has a class as well, so that a page can replace them
-//! by those of its theme. Kinds of messages and of marks differ in shape as well as in colour.
+//! The colours are attributes, which every viewer understands. Each has a class as well, so that a page can replace
+//! them by those of its theme. Kinds of messages and of marks differ in shape as well as in colour.
 
 mod labels;
 mod marks;

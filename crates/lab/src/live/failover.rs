@@ -96,8 +96,8 @@ fn fetch(nodes: &[LiveNode]) -> Vec<Trace> {
     by_name.into_values().collect()
 }
 
-/// All sockets are on this host, so all nodes read the same clock, and no estimate is needed: a node that has just started
-/// has none. Only in a time namespace of its own does a node read another clock; then its estimates count.
+/// All sockets are on this host, so all nodes read the same clock, and no estimate is needed: a node that has just
+/// started has none. Only in a time namespace of its own does a node read another clock; then its estimates count.
 fn share_clock(traces: &mut [Trace], before: Timestamp, after: Timestamp) {
     if !traces.iter().all(|trace| (before..=after).contains(&trace.now)) {
         return;

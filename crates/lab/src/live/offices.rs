@@ -59,8 +59,8 @@ pub(super) fn describe(office: &OfficeStatus) -> Value {
     value
 }
 
-/// Follows all offices, at whichever node is in touch with a majority, until the monitor is gone. While nobody looks, the
-/// nodes are not asked which one that is; then they are tried one after the other.
+/// Follows all offices, at whichever node is in touch with a majority, until the monitor is gone. While nobody looks,
+/// the nodes are not asked which one that is; then they are tried one after the other.
 pub(super) fn follow(monitor: &Weak<Monitor>) {
     let mut last = None;
     while let Some(strong) = monitor.upgrade() {

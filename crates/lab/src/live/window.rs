@@ -160,8 +160,8 @@ fn hide(timeline: &mut Timeline, handover: &Handover, notes: &mut Vec<String>) {
     }
 }
 
-/// Sorts the nodes by name. If there are too many, those stay that hold or held the office, then those that told something
-/// themselves, then those with most messages.
+/// Sorts the nodes by name. If there are too many, those stay that hold or held the office, then those that told
+/// something themselves, then those with most messages.
 fn choose_lanes(timeline: &mut Timeline, handover: &Handover, notes: &mut Vec<String>) -> Vec<String> {
     let mut weights: BTreeMap<String, usize> =
         timeline.participants().into_iter().map(|name| (name.to_string(), 0)).collect();
