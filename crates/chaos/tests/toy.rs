@@ -15,7 +15,9 @@ fn toy() -> PathBuf {
 
 fn chaos(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hustings-chaos"));
-    command.args(["--minutes", "0.05", "--nodes", "3", "--hustings"]).arg(toy()).args(arguments);
+    // The toy has no HTTP API.
+    command.args(["--minutes", "0.05", "--nodes", "3", "--http-clients", "0"]);
+    command.arg("--hustings").arg(toy()).args(arguments);
     command.output().expect("chaos runs")
 }
 
@@ -65,8 +67,8 @@ fn finds_overlapping_tenures_and_prints_the_replay_command() {
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
     assert!(said.contains("held the exclusive office"), "{said}");
-    let replay = "replay: hustings-chaos --seed 2 --minutes 0.05 --nodes 3 --clients 2 --network proxy --faults kill \
-                  --break durable-before-send\n";
+    let replay = "replay: hustings-chaos --seed 2 --minutes 0.05 --nodes 3 --clients 2 --http-clients 0 --network proxy \
+                  --faults kill --break durable-before-send\n";
     assert!(said.ends_with(replay), "{said}");
     assert!(keep.join("logs/n1.log").exists());
     let checked =

@@ -31,7 +31,7 @@ pub struct Metrics {
     /// How often another member began to lead the arbiter.
     pub(crate) arbiter_leader_changes: u64,
     /// Every member, including this node.
-    pub(crate) members: Vec<MemberMetrics>,
+    pub members: Vec<MemberMetrics>,
     /// The first offices that this node heard of, at most 1,000, by name.
     pub(crate) offices: Vec<OfficeMetrics>,
     /// All others together.
@@ -46,9 +46,16 @@ pub struct Metrics {
     pub(crate) process: ProcessMetrics,
 }
 
+impl Metrics {
+    /// How many messages this node has sent to other members since its process started.
+    pub fn messages_sent(&self) -> u64 {
+        self.process.messages.iter().map(|count| count.sent).sum()
+    }
+}
+
 /// A member, as one node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct MemberMetrics {
+pub struct MemberMetrics {
     /// The member's name.
     pub name: String,
     /// Whether it is this node.

@@ -33,11 +33,10 @@ pub use base64::Base64;
 pub use change_reason::ChangeReason;
 pub use client::{Client, ClientError};
 pub use guard::{Guard, NODE_KILL_MARGIN};
-pub use metrics::Metrics;
 pub(crate) use metrics::{
-    CertificateExpiry, Histogram, MemberMetrics, MessageCount, OfficeMetrics, OtherOffices, ProcessMetrics,
-    RefusedConnections,
+    CertificateExpiry, Histogram, MessageCount, OfficeMetrics, OtherOffices, ProcessMetrics, RefusedConnections,
 };
+pub use metrics::{MemberMetrics, Metrics};
 pub(crate) use protocol::MAX_STATE_PART_BYTES;
 pub use protocol::{
     CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MemberStatus, OfficeStatus,

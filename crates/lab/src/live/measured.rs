@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hustings_cluster::api::Metrics;
+use hustings_cluster::api::{MemberMetrics, Metrics};
 use serde_json::{Value, json};
 
 /// How often a node is asked for it. The answer has all offices, and round trips are measured every few seconds.
@@ -30,25 +30,15 @@ struct Link {
 impl Measured {
     /// Compares what a node says with what it said before.
     pub(super) fn new(metrics: &Metrics, former: Option<&Measured>) -> Self {
-        Measured::at(Instant::now(), metrics, former)
+        let others = metrics.members.iter().filter(|member| !member.own);
+        Measured::at(Instant::now(), metrics.messages_sent(), others.map(Link::to).collect(), former)
     }
 
-    fn at(at: Instant, metrics: &Metrics, former: Option<&Measured>) -> Self {
-        let sent = metrics.process.messages.iter().map(|count| count.sent).sum();
+    fn at(at: Instant, sent: u64, links: Vec<Link>, former: Option<&Measured>) -> Self {
         // A process that was started again counts from 0.
         let rate = former.filter(|former| former.sent <= sent && former.at < at);
         let rate = rate.map(|former| (sent - former.sent) as f64 / at.duration_since(former.at).as_secs_f64());
-        let others = metrics.members.iter().filter(|member| !member.own);
-        let link = |member: &hustings_cluster::api::MemberMetrics| Link {
-            peer: member.name.clone(),
-            way: match (member.up, member.connected) {
-                (true, true) => "direct",
-                (true, false) => "relayed",
-                (false, _) => "none",
-            },
-            rtt_ns: member.rtt_ns,
-        };
-        Measured { at, sent, rate, links: others.map(link).collect() }
+        Measured { at, sent, rate, links }
     }
 
     /// Whether it is too early to ask again.
@@ -65,57 +55,30 @@ impl Measured {
     }
 }
 
+impl Link {
+    fn to(member: &MemberMetrics) -> Link {
+        let way = match (member.up, member.connected) {
+            (true, true) => "direct",
+            (true, false) => "relayed",
+            (false, _) => "none",
+        };
+        Link { peer: member.name.clone(), way, rtt_ns: member.rtt_ns }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hustings_cluster::api::{MemberMetrics, MessageCount, OtherOffices, ProcessMetrics};
-    use hustings_cluster::member::Role;
-
     use super::*;
-
-    fn metrics(sent: u64) -> Metrics {
-        let member = |name: &str, up, connected, rtt_ns| MemberMetrics {
-            name: name.to_string(),
-            own: name == "a",
-            votes: true,
-            up,
-            connected,
-            rtt_ns,
-        };
-        let count = |kind: &str, sent| MessageCount { kind: kind.to_string(), sent, received: 1000 };
-        Metrics {
-            cluster: "shop".to_string(),
-            node: "a".to_string(),
-            role: Role::Elector,
-            algorithm: "bully".to_string(),
-            arbiter: "raft".to_string(),
-            health: 100,
-            has_quorum: true,
-            paused: false,
-            arbiter_leader: None,
-            term: 1,
-            arbiter_leader_changes: 0,
-            members: vec![
-                member("a", true, true, None),
-                member("b", true, true, Some(250_000)),
-                member("c", true, false, None),
-                member("d", false, false, None),
-            ],
-            offices: Vec::new(),
-            other_offices: OtherOffices::default(),
-            elections: Vec::new(),
-            step_downs: Vec::new(),
-            counters: Vec::new(),
-            process: ProcessMetrics {
-                messages: vec![count("heartbeat", sent - 10), count("candidacy", 10)],
-                ..ProcessMetrics::default()
-            },
-        }
-    }
 
     #[test]
     fn members_are_reached_directly_by_relay_or_not_at_all() {
+        let link = |name: &str, up, connected, rtt_ns| {
+            Link::to(&MemberMetrics { name: name.to_string(), own: false, votes: true, up, connected, rtt_ns })
+        };
+        let links =
+            vec![link("b", true, true, Some(250_000)), link("c", true, false, None), link("d", false, false, None)];
         let start = Instant::now();
-        let first = Measured::at(start, &metrics(100), None);
+        let first = Measured::at(start, 100, links, None);
         assert_eq!(first.describe()["messages_per_second"], Value::Null, "there is nothing to compare with");
         let expected = json!([
             { "peer": "b", "way": "direct", "rtt_ms": 0.25 },
@@ -124,9 +87,9 @@ mod tests {
         ]);
         assert_eq!(first.describe()["links"], expected);
         let later = start + Duration::from_secs(4);
-        let second = Measured::at(later, &metrics(300), Some(&first));
+        let second = Measured::at(later, 300, Vec::new(), Some(&first));
         assert_eq!(second.describe()["messages_per_second"], 50.0);
-        let restarted = Measured::at(later + Duration::from_secs(1), &metrics(20), Some(&second));
+        let restarted = Measured::at(later + Duration::from_secs(1), 20, Vec::new(), Some(&second));
         assert_eq!(restarted.describe()["messages_per_second"], Value::Null, "it counts from 0 again");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hustings_cluster::api::{Change, Client, ClientError, OfficeStatus, Reply, Request};
 use hustings_cluster::clock::{Clock, Timestamp};
@@ -149,7 +149,8 @@ fn handle(monitor: &Monitor, node: usize, status: OfficeStatus) {
 /// that the arbiter's wall clock showed.
 fn noticed(status: &OfficeStatus, is_watched: bool) -> Timestamp {
     let clock = Clock::new();
-    let ago = clock.wall_time().saturating_sub(Duration::from_millis(status.since_unix_ms));
+    let wall_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ago = wall_time.saturating_sub(Duration::from_millis(status.since_unix_ms));
     if is_watched { clock.now() } else { clock.now() - ago }
 }
 
