@@ -15,7 +15,7 @@ const UNKNOWN_LENGTH_NS: i64 = 500_000_000;
 /// The kinds of messages that go on all the time and say nothing about a failover.
 const HIDDEN_KINDS: [&str; 3] = ["heartbeat", "time-request", "time-response"];
 /// Why a connection ended, if this node did not end it.
-const ENDED: [&str; 2] = ["closed", "lost"];
+const ENDED: [&str; 4] = ["closed", "lost", "reset", "network-error"];
 /// At most so many nodes and records of messages are shown.
 const MAX_LANES: usize = 16;
 const MAX_RECORDS: usize = 600;
