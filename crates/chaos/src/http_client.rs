@@ -279,14 +279,12 @@ impl<'a> Session<'a> {
     }
 
     fn handle_view(&mut self, view: View, sent: u64, now: u64) {
-        let said = self.stopped.take();
+        self.stopped = None;
         self.id = Some(view.session);
         self.is_campaigning.store(true, Ordering::Relaxed);
         (self.asks_at, self.wait_ms) = (now, WAIT_MS);
         let held = self.holding.tenure.map(|tenure| tenure.token);
         match (view.state, view.token) {
-            // The client has just said that it has stopped. The node will find another holder.
-            (State::Held | State::Stop, token) if token.is_some() && token == said => {}
             (State::Held, Some(token)) => {
                 let lease = view.lease_ms * MILLISECOND;
                 let deadline = sent + self.spec.clock.real(lease);

@@ -86,7 +86,11 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
         "readyz" => vec![NODE, &[Code::NoMajority]],
         "watch-office" => vec![NODE, &[Code::TooMany]],
         "campaign" => {
-            vec![BODY, NODE, &[Code::TooMany, Code::NotAnElector, Code::OtherMode, Code::Rejected]]
+            vec![
+                BODY,
+                NODE,
+                &[Code::TooMany, Code::NotAnElector, Code::OtherMode, Code::Rejected, Code::UnknownSession],
+            ]
         }
         "renew" => vec![BODY, NODE, &[Code::UnknownSession, Code::HeldByAnother, Code::Rejected]],
         "resign" => vec![BODY, NODE, &[Code::UnknownSession, Code::Rejected]],

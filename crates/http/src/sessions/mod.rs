@@ -176,7 +176,7 @@ impl Sessions {
         let registration = Registration { id: session.id.clone(), by_id: self.by_id.clone() };
         let life = session.life.clone();
         let (clock, office, keeps_promises) = (self.clock, session.office.clone(), self.keeps_promises);
-        let task = Task { clock, office, told, life, keeps_promises, commands: received };
+        let task = Task { clock, office, ttl, told, life, keeps_promises, commands: received };
         let (began, begun) = oneshot::channel();
         tokio::spawn(task.run(self.socket.clone(), mode, began, registration));
         match begun.await {

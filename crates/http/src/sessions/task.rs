@@ -30,6 +30,7 @@ pub(super) enum Command {
 pub(super) struct Task {
     pub(super) clock: Clock,
     pub(super) office: String,
+    pub(super) ttl: Duration,
     pub(super) told: watch::Sender<Lease>,
     pub(super) life: Arc<Mutex<Life>>,
     pub(super) keeps_promises: bool,
@@ -58,6 +59,7 @@ impl Task {
             // The client may have gone meanwhile.
             Err(error) => return drop(began.send(Err(error))),
         };
+        self.life_begins();
         if began.send(Ok(())).is_err() {
             // Whoever asked for the session is gone and knows no session, so nothing was promised.
             return self.withdraw(&mut requests, &mut replies).await.unwrap_or_default();
@@ -71,6 +73,11 @@ impl Task {
                 let _ = answer.send(result);
             }
         }
+    }
+
+    /// The time to live counts from now: the node may have taken long.
+    fn life_begins(&self) {
+        lock(&self.life).expires = self.clock.now() + self.ttl;
     }
 
     async fn begin(&mut self, socket: &std::path::Path, mode: Option<Mode>) -> Result<(Requests, Replies), ApiError> {
@@ -108,6 +115,7 @@ impl Task {
                 },
                 command = self.commands.recv() => match command {
                     Some(Command::Stopped { token, answer }) => {
+                        self.end_lease(token);
                         let stopped = Request::Stopped { office: self.office.clone(), token };
                         if requests.send(&stopped).await.is_err() {
                             return End::Lost;
@@ -121,6 +129,19 @@ impl Task {
                 () = sleep(left.clamp(MIN_PAUSE, MAX_PAUSE)) => {}
             }
         }
+    }
+
+    /// The client says that its work for a token has stopped, so another one may hold the office from now on: nothing
+    /// more is promised for that token, although the node's word that it is lost comes later.
+    fn end_lease(&mut self, token: u64) {
+        self.told.send_if_modified(|lease| {
+            let ends = lease.token == Some(token) && matches!(lease.state, SessionState::Held | SessionState::Stop);
+            if ends {
+                (lease.state, lease.deadline) = (SessionState::Lost, Timestamp::ZERO);
+                lease.changes += 1;
+            }
+            ends
+        });
     }
 
     /// Takes note of what the node says. Returns false if the campaign is over.

@@ -207,6 +207,28 @@ fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
     });
 }
 
+/// The node releases the office as soon as it hears of it; its word that the office is lost comes later.
+#[test]
+fn a_client_that_has_stopped_is_promised_nothing_more_for_that_token() {
+    block_on(async {
+        let fixture = Fixture::new(1);
+        let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
+        let deadline = fixture.sessions.now() + Duration::from_secs(50);
+        node.grant(deadline).await;
+        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        assert_eq!(fixture.renew(&session, fixture.sessions.now()).state, SessionState::Held);
+        let node_side = async {
+            assert_eq!(node.request().await, Request::Stopped { office: "job".to_string(), token: 7 });
+            node.reply(&Reply::Renewed { from: deadline }).await;
+            node.reply(&Reply::Done).await;
+        };
+        let (stopped, ()) = tokio::join!(session.stopped(7), node_side);
+        stopped.expect("the node knows it now");
+        let view = fixture.renew(&session, fixture.sessions.now());
+        assert_eq!((view.state, view.lease_ms), (SessionState::Lost, 0));
+    });
+}
+
 #[test]
 fn a_request_that_waits_keeps_the_session_alive() {
     block_on(async {
