@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hustings_cluster::api::{MAX_LINE_BYTES, Reply, Request, Right};
+use hustings_cluster::api::{MAX_LINE_BYTES, Reply, Request};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -116,7 +116,7 @@ impl Link {
             Ok(Ok(Reply::Error(error))) => Err(error.into()),
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(ApiError::unavailable(error)),
-            Err(_) if request.right() == Some(Right::Operate) => {
+            Err(_) if request.right().is_some() => {
                 let message = format!("the node did not answer within {limit:?}; the request may still take effect");
                 Err(ApiError::new(Code::TimedOut, message))
             }
