@@ -36,7 +36,7 @@ impl Reserved {
     fn next_free(&mut self) -> io::Result<u16> {
         loop {
             if self.next == self.end {
-                self.reserve_block(ephemeral_start())?;
+                self.reserve_block(end_of_ports())?;
             }
             let port = self.next;
             self.next += 1;
@@ -64,10 +64,16 @@ impl Reserved {
     }
 }
 
-/// The first port that the kernel gives to outgoing connections.
-fn ephemeral_start() -> u16 {
+/// The first port that the kernel gives to outgoing connections. Where it gives them nearly all ports, there is nothing
+/// to stay away from.
+fn end_of_ports() -> u16 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(DEFAULT_EPHEMERAL)
+    end_of_ports_in(&range)
+}
+
+fn end_of_ports_in(range: &str) -> u16 {
+    let first = range.split_whitespace().next().and_then(|first| first.parse().ok());
+    first.filter(|first| *first >= FIRST_PORT + BLOCK).unwrap_or(DEFAULT_EPHEMERAL)
 }
 
 #[cfg(test)]
@@ -79,18 +85,26 @@ mod tests {
         // More than a block.
         let mut ports = free_ports(usize::from(BLOCK)).expect("there are free ports");
         ports.extend(free_ports(10).expect("there are free ports"));
-        assert!(ports.iter().all(|port| (FIRST_PORT..ephemeral_start()).contains(port)), "{ports:?}");
+        assert!(ports.iter().all(|port| (FIRST_PORT..end_of_ports()).contains(port)), "{ports:?}");
         ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), usize::from(BLOCK) + 10);
     }
 
     #[test]
+    fn hosts_with_a_wide_range_of_outgoing_ports_have_ports_for_nodes() {
+        assert_eq!(end_of_ports_in("32768\t60999\n"), 32_768);
+        assert_eq!(end_of_ports_in("20000 65535"), 20_000);
+        assert_eq!(end_of_ports_in("1024 65535"), DEFAULT_EPHEMERAL);
+        assert_eq!(end_of_ports_in(""), DEFAULT_EPHEMERAL);
+    }
+
+    #[test]
     fn a_block_belongs_to_one_process() {
         let [mut one, mut other] = [0; 2].map(|_| Reserved { locks: Vec::new(), next: 0, end: 0 });
-        one.reserve_block(ephemeral_start()).expect("there are free blocks");
+        one.reserve_block(end_of_ports()).expect("there are free blocks");
         // As another process would.
-        other.reserve_block(ephemeral_start()).expect("there are free blocks");
+        other.reserve_block(end_of_ports()).expect("there are free blocks");
         assert_ne!(one.next, other.next);
         assert!(other.reserve_block(FIRST_PORT).is_err(), "there is none below the first port");
     }
