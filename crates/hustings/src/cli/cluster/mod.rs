@@ -60,7 +60,7 @@ pub(crate) enum ClusterCommand {
     Pause(change::PauseArgs),
     /// Resume elections.
     Resume(change::ResumeArgs),
-    /// Read, store, list or delete the states of offices.
+    /// Read, store, list and delete office states.
     State(state::StateArgs),
     /// Print what the node counts and measures, for Prometheus.
     Metrics(metrics::MetricsArgs),
