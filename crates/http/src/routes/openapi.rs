@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use axum::response::Response;
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{Schema, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
@@ -61,9 +62,23 @@ pub fn document() -> String {
     for item in document.paths.paths.values_mut() {
         let operations =
             [&mut item.get, &mut item.post, &mut item.delete, &mut item.put, &mut item.options, &mut item.patch];
-        operations.into_iter().flatten().for_each(add_errors);
+        for operation in operations.into_iter().flatten() {
+            add_errors(operation);
+            remove_nulls(operation);
+        }
     }
     serde_json::to_string(&document).expect("a description is plain data")
+}
+
+/// An optional parameter is left out; it is never null.
+fn remove_nulls(operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let Some(RefOr::T(Schema::Object(object))) = &mut parameter.schema
+            && let SchemaType::Array(types) = &mut object.schema_type
+        {
+            types.retain(|kind| *kind != Type::Null);
+        }
+    }
 }
 
 /// Errors that every route may answer with.
@@ -131,7 +146,18 @@ fn add_errors(operation: &mut Operation) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+
+    #[test]
+    fn no_parameter_is_null() {
+        let document: Value = serde_json::from_str(&document()).expect("JSON");
+        let operations = document["paths"].as_object().expect("paths").values().flat_map(Value::as_object).flatten();
+        let parameters = operations.filter_map(|(_, operation)| operation["parameters"].as_array()).flatten();
+        let types: Vec<String> = parameters.map(|parameter| parameter["schema"]["type"].to_string()).collect();
+        assert!(types.len() > 10 && types.iter().all(|kind| !kind.contains("null")), "{types:?}");
+    }
 
     #[test]
     fn every_operation_has_its_errors() {
