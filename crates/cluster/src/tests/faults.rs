@@ -69,7 +69,7 @@ impl FaultInjector {
                 cluster.read_leader(node, "job");
                 cluster.read_leader(node, "fast");
             });
-            match self.0.below(15) {
+            match self.0.below(16) {
                 0 => cluster.kill(node),
                 1 | 2 => (0..cluster.size()).for_each(|node| cluster.start(node)),
                 3 => cluster.freeze(node),
@@ -97,8 +97,24 @@ impl FaultInjector {
                 11 => cluster.leave(node),
                 12 => cluster.replace_disk(node),
                 13 => (0..cluster.size()).for_each(|node| cluster.repair_disk(node)),
+                14 => left = left.saturating_sub(self.flap(cluster, node)),
                 _ => {}
             }
         }
+    }
+
+    /// A node crashes, and again soon after each start, so that its later processes hardly live. Returns how long that
+    /// took.
+    fn flap(&mut self, cluster: &mut SimCluster, node: usize) -> u64 {
+        let mut took = 0;
+        for _ in 0..2 {
+            cluster.kill(node);
+            let (down, up) = (1 + self.0.below(30), 1 + self.0.below(60));
+            cluster.run_ms(down);
+            cluster.start(node);
+            cluster.run_ms(up);
+            took += down + up;
+        }
+        took
     }
 }

@@ -135,3 +135,34 @@ fn a_farewell_of_a_later_incarnation_does_not_end_the_lease_of_an_earlier_one() 
     cluster.advance_ms(200);
     assert!(cluster.token(2, "job") > before);
 }
+
+/// Its second incarnation leaves, or is killed, so soon that nothing could be confirmed to it.
+#[test]
+fn the_lease_of_an_incarnation_outlives_a_short_one_that_follows() {
+    for leaves in [true, false] {
+        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
+        (1..=3).for_each(|node| cluster.campaign(node, node, "job", None));
+        cluster.advance_ms(1_000);
+        let before = cluster.token(3, "job");
+        assert!(before.is_some(), "the highest-ranked node holds it");
+        cluster.kill(3);
+        let leader = cluster.last_leader_heartbeat(1, 3);
+        for (incarnation, applied) in [(7, 0), (8, u64::MAX)] {
+            for node in [1, 2] {
+                cluster.drive(node, |core, now| core.handle_connected(Id(3), incarnation, now));
+            }
+            let follower = Some(FollowerHeartbeat { term: leader.term, round: leader.round, applied });
+            cluster.deliver(3, 1, Message::Heartbeat(Heartbeat { number: 1, leader: None, follower }));
+            for node in [1, 2] {
+                if leaves {
+                    cluster.deliver(3, node, Message::Leave);
+                }
+                cluster.drive(node, |core, now| core.handle_disconnected(Id(3), now));
+            }
+        }
+        cluster.advance_ms(200);
+        assert_eq!(cluster.token(2, "job"), None, "programs of the first incarnation may still act");
+        cluster.advance_ms(200);
+        assert!(cluster.token(2, "job") > before);
+    }
+}

@@ -199,7 +199,7 @@ fn counted(cluster: &mut SimCluster, name: &str) -> u64 {
 #[test]
 fn acknowledged_states_and_deletions_survive_faults_and_states_are_never_mixed() {
     let (mut stored, mut deleted, mut read, mut read_deleted, mut fetched) = (0, 0, 0, 0, 0);
-    for seed in 0..12 {
+    for seed in 0..24 {
         let mut cluster = SimCluster::new(3, seed, Options { preempt: seed % 2 == 0, ..Options::default() });
         let (mut programs, mut faults) = (Programs::default(), FaultInjector::new(seed));
         cluster.run_ms(1_000);

@@ -55,7 +55,7 @@ struct Follower {
     /// When its last answer arrived that can be confirmed, and from which incarnation.
     last_heard: Timestamp,
     incarnation: u64,
-    /// The same of an earlier incarnation.
+    /// The same of all earlier incarnations.
     previous_last_heard: Timestamp,
     /// How much of the log it has applied.
     applied: u64,
@@ -99,7 +99,8 @@ impl LeaseRounds {
     /// The latest time from which this holder may count its leases.
     pub(super) fn lease_start(&self, holder: Holder) -> Timestamp {
         let heard = self.followers.get(&holder.id).map_or(Timestamp::ZERO, |follower| {
-            if follower.incarnation == holder.incarnation { follower.last_heard } else { follower.previous_last_heard }
+            let is_same = follower.incarnation == holder.incarnation;
+            follower.previous_last_heard.max(if is_same { follower.last_heard } else { Timestamp::ZERO })
         });
         heard.max(self.earlier_leases)
     }
@@ -123,8 +124,9 @@ impl LeaseRounds {
         let (round, term_start) = (self.round, self.term_start);
         let follower = self.followers.entry(from.id).or_default();
         if follower.incarnation != from.incarnation {
-            let (required_index, previous_last_heard) = (follower.required_index, follower.last_heard);
-            let incarnation = from.incarnation;
+            // The last incarnation may have ended before it was heard, and the lease of the one before it may go on.
+            let previous_last_heard = follower.previous_last_heard.max(follower.last_heard);
+            let (incarnation, required_index) = (from.incarnation, follower.required_index);
             *follower = Follower { incarnation, required_index, previous_last_heard, ..Follower::default() };
         }
         follower.applied = heartbeat.applied;
@@ -283,6 +285,23 @@ mod tests {
         let mut rounds = leader(5);
         assert!(!is_confirmed(&mut rounds, 1, 4));
         assert!(is_confirmed(&mut rounds, 2, 5));
+    }
+
+    /// A member that is restarted twice, and the first time so briefly that nothing could be confirmed to it.
+    #[test]
+    fn the_lease_of_an_incarnation_is_remembered_after_any_number_of_restarts() {
+        let mut rounds = leader(5);
+        let holder = |incarnation| Holder { id: Id(2), incarnation };
+        let mut answer = |incarnation, applied, at| {
+            let heartbeat = FollowerHeartbeat { term: 1, round: 1, applied };
+            rounds.handle_answer(holder(incarnation), 1, heartbeat, Timestamp(at));
+            rounds.lease_start(holder(7))
+        };
+        assert_eq!(answer(7, 5, 100), Timestamp(100));
+        assert_eq!(answer(8, 4, 200), Timestamp(100), "it does not know the leader's first entry");
+        assert_eq!(answer(9, 5, 300), Timestamp(100));
+        assert_eq!(answer(9, 5, 400), Timestamp(100), "what a later incarnation says does not prolong the lease");
+        assert_eq!(answer(10, 5, 500), Timestamp(400), "which of the earlier ones it was is not known any more");
     }
 
     /// Whether the leader, this member, and all voters that answered a round after this one are a majority of each set.
