@@ -15,11 +15,13 @@ use tokio::time::timeout;
 use crate::error::{ApiError, Code};
 
 /// How long a request to the node may take, waiting for a free connection included. The node itself gives up earlier.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long it may take to store a state.
 const STATE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many reads are with the node at the same time.
 const MAX_READS: usize = 16;
+/// How many of those a read takes whose reply is a list.
+const LIST_WEIGHT: u32 = 4;
 /// How many operations are with the node at the same time. A transfer takes long, and must not keep reads waiting.
 const MAX_OPERATIONS: usize = 8;
 /// Small: most replies are. What is longer is read in pieces.
@@ -150,7 +152,7 @@ impl Link {
 
     async fn exchange(&self, request: &Request) -> io::Result<Reply> {
         let permits = if request.right().is_some() { &self.operations } else { &self.reads };
-        let _permit = permits.acquire().await.map_err(io::Error::other)?;
+        let _permit = permits.acquire_many(weight(request)).await.map_err(io::Error::other)?;
         let idle = self.idle().pop();
         let (mut requests, mut replies) = match idle {
             Some(connection) => connection,
@@ -165,6 +167,14 @@ impl Link {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Requests, Replies)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many places of [`MAX_READS`] a request takes. The node must not spend long on lists in one turn.
+fn weight(request: &Request) -> u32 {
+    match request {
+        Request::Status | Request::Offices { .. } | Request::States { .. } | Request::History { .. } => LIST_WEIGHT,
+        _ => 1,
     }
 }
 

@@ -1,8 +1,5 @@
 //! What responses and requests consist of.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use hustings_cluster::api::{Change, ChangeReason, MemberStatus, OfficeStatus, Status};
 use hustings_cluster::config::Mode;
 use hustings_cluster::member::Role;
@@ -15,16 +12,15 @@ use crate::json;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub(crate) struct OfficeView {
     /// The name of the office.
-    #[schema(value_type = String)]
-    pub(crate) office: Arc<str>,
+    pub(crate) office: String,
     #[schema(value_type = ModeSchema)]
     pub(crate) mode: Mode,
     /// The member that holds the office; null if it is vacant.
-    #[schema(value_type = Option<String>, required)]
-    pub(crate) holder: Option<Arc<str>>,
+    #[schema(required)]
+    pub(crate) holder: Option<String>,
     /// The address of the holder, `host:port`.
-    #[schema(value_type = Option<String>, required)]
-    pub(crate) address: Option<Arc<str>>,
+    #[schema(required)]
+    pub(crate) address: Option<String>,
     /// The token of the holder, or the last token if the office is vacant.
     pub(crate) token: u64,
     /// When this state began, in milliseconds since 1970 by the arbiter's wall clock. For display only.
@@ -36,20 +32,6 @@ pub(crate) struct OfficeView {
 }
 
 impl OfficeView {
-    /// The view of a status, whose texts may be known already.
-    pub(crate) fn new(status: OfficeStatus, texts: &mut Texts) -> OfficeView {
-        OfficeView {
-            office: status.office.into(),
-            mode: status.mode,
-            holder: status.holder.map(|holder| texts.shared(&holder)),
-            address: status.address.map(|address| texts.shared(&address)),
-            token: status.token,
-            since_unix_ms: status.since_unix_ms,
-            reason: status.reason,
-            current: status.current,
-        }
-    }
-
     /// Identifies the change that led to this state; the same on every node.
     pub(crate) fn change_id(&self) -> ChangeId {
         ChangeId { token: self.token, is_vacant: self.holder.is_none() }
@@ -58,27 +40,8 @@ impl OfficeView {
 
 impl From<OfficeStatus> for OfficeView {
     fn from(status: OfficeStatus) -> OfficeView {
-        OfficeView::new(status, &mut Texts::default())
-    }
-}
-
-/// Texts that occur often, such as the names of members, are stored once.
-#[derive(Default)]
-pub(crate) struct Texts(BTreeSet<Arc<str>>);
-
-impl Texts {
-    /// More than any cluster needs; beyond it texts are not shared.
-    const MAX: usize = 256;
-
-    fn shared(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.0.get(text) {
-            return known.clone();
-        }
-        let text: Arc<str> = text.into();
-        if self.0.len() < Texts::MAX {
-            self.0.insert(text.clone());
-        }
-        text
+        let OfficeStatus { office, mode, holder, address, token, since_unix_ms, reason, current } = status;
+        OfficeView { office, mode, holder, address, token, since_unix_ms, reason, current }
     }
 }
 

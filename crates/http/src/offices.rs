@@ -1,173 +1,186 @@
-//! What the node knows of all offices, and who watches them.
+//! The offices that clients watch over HTTP.
 //!
-//! One connection to the node watches every office, for all HTTP clients together. What it says is kept, for lists, and
-//! sent on to those who watch.
+//! One connection to the node watches them, for all clients together, and there is none while nobody watches. So an
+//! office that changes hands costs the API nothing unless somebody wants to know.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hustings_cluster::api::{OfficeStatus, Reply, Request};
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
-use crate::error::{ApiError, Code};
 use crate::json;
 use crate::link;
-use crate::model::{OfficeView, Texts};
+use crate::model::OfficeView;
 
 /// The pause before the next attempt to reach the node.
 const RETRY: Duration = Duration::from_millis(100);
 /// How many events a slow watcher may be behind. After that it is told of the gap, and of the last state.
 const MAX_BEHIND: usize = 16;
+/// How many offices are watched by name. If there are more, the connection watches all offices from then on.
+const MAX_BY_NAME: usize = 256;
+/// How many offices the node is asked for at the same time.
+const MAX_ASKED: usize = 64;
 
-/// All offices.
-#[derive(Default)]
-pub(crate) struct Offices(Mutex<Inner>);
+/// The offices that somebody watches.
+pub(crate) struct Offices {
+    inner: Mutex<Inner>,
+    /// Somebody watches an office that was not watched, or nobody watches one any more.
+    has_changed: Notify,
+    max_by_name: usize,
+    /// How long a watcher waits for the first state of an office.
+    pub(crate) patience: Duration,
+}
 
 #[derive(Default)]
 struct Inner {
-    /// Whether everything that the node knew when the connection began has arrived.
-    is_complete: bool,
-    by_name: BTreeMap<Arc<str>, OfficeView>,
-    texts: Texts,
-    /// Where the events of an office go that somebody watches.
-    channels: HashMap<Arc<str>, broadcast::Sender<Bytes>>,
+    watched: HashMap<Arc<str>, Watched>,
+    /// Offices that the node has not been asked for.
+    new: HashSet<Arc<str>>,
+}
+
+struct Watched {
+    /// The last event; absent until the node has said what the state is.
+    last: Option<Bytes>,
+    events: broadcast::Sender<Bytes>,
 }
 
 impl Offices {
+    /// A connection to the node may watch `max_watches` offices by name.
+    pub(crate) fn new(max_watches: usize, patience: Duration) -> Offices {
+        let max_by_name = MAX_BY_NAME.min(max_watches);
+        Offices { inner: Mutex::default(), has_changed: Notify::new(), max_by_name, patience }
+    }
+
     /// Follows the node for as long as the process lives.
     pub(crate) async fn follow(&self, socket: &Path) {
         loop {
-            // What ended the connection is in the log of the node, if it is worth a line.
-            let _ = self.follow_once(socket).await;
-            self.inner().is_complete = false;
-            tokio::time::sleep(RETRY).await;
-        }
-    }
-
-    async fn follow_once(&self, socket: &Path) -> std::io::Result<()> {
-        let (mut requests, mut replies) = link::connect(socket).await?;
-        requests.send(&Request::Watch { office: None }).await?;
-        // The node answers reads in order: when this one is answered, all offices have arrived.
-        requests.send(&Request::Status).await?;
-        loop {
-            match replies.recv().await? {
-                Reply::Office(status) => self.update(status),
-                Reply::Status(_) => self.inner().is_complete = true,
-                Reply::Error(error) => return Err(std::io::Error::other(error)),
-                _ => {}
+            self.has_changed.notified().await;
+            let mut is_everything = false;
+            while !self.inner().watched.is_empty() {
+                // What ended the connection is in the log of the node, if it is worth a line.
+                is_everything = self.follow_once(socket, is_everything).await.is_err();
+                if is_everything {
+                    // The operator may have lowered the number of watches by name; all offices are one watch.
+                    tokio::time::sleep(RETRY).await;
+                }
             }
         }
     }
 
+    /// Follows the node until nobody watches any more: all offices, or by name those that are watched.
+    async fn follow_once(&self, socket: &Path, mut is_everything: bool) -> io::Result<()> {
+        let (mut requests, mut replies) = link::connect(socket).await?;
+        let mut queue = self.begin();
+        if is_everything {
+            requests.send(&Request::Watch { office: None }).await?;
+        }
+        // The offices that this connection watches by name, and those whose state it waits for.
+        let (mut by_name, mut asked) = (HashSet::new(), HashSet::new());
+        loop {
+            if !is_everything && by_name.len() + queue.len() > self.max_by_name {
+                is_everything = true;
+                requests.send(&Request::Watch { office: None }).await?;
+            }
+            while asked.len() < MAX_ASKED
+                && let Some(office) = queue.pop_front()
+            {
+                if !self.is_state_wanted(&office) {
+                    continue;
+                }
+                let name = office.to_string();
+                let request = if is_everything {
+                    // An office that was never held is not one of those that the node knows.
+                    Request::Leader { office: name }
+                } else {
+                    by_name.insert(office.clone());
+                    Request::Watch { office: Some(name) }
+                };
+                requests.send(&request).await?;
+                asked.insert(office);
+            }
+            tokio::select! {
+                reply = replies.recv() => match reply? {
+                    Reply::Office(status) => {
+                        asked.remove(&*status.office);
+                        self.update(status);
+                    }
+                    Reply::Error(error) => return Err(io::Error::other(error)),
+                    _ => {}
+                },
+                () = self.has_changed.notified() => {
+                    let inner = &mut *self.inner();
+                    if inner.watched.is_empty() {
+                        return Ok(());
+                    }
+                    queue.extend(inner.new.drain());
+                }
+            }
+        }
+    }
+
+    /// A new connection: what was known may be outdated. Returns the offices to ask for.
+    fn begin(&self) -> VecDeque<Arc<str>> {
+        let inner = &mut *self.inner();
+        inner.new.clear();
+        inner.watched.values_mut().for_each(|watched| watched.last = None);
+        inner.watched.keys().cloned().collect()
+    }
+
+    /// Whether somebody watches an office whose state is not known.
+    fn is_state_wanted(&self, office: &str) -> bool {
+        self.inner().watched.get(office).is_some_and(|watched| watched.last.is_none())
+    }
+
     pub(crate) fn update(&self, status: OfficeStatus) {
         let inner = &mut *self.inner();
-        let view = OfficeView::new(status, &mut inner.texts);
-        if inner.by_name.get(&*view.office) == Some(&view) {
-            return;
+        let Some(watched) = inner.watched.get_mut(&*status.office) else { return };
+        let event = event(&status.into());
+        if watched.last.as_ref() != Some(&event) {
+            watched.last = Some(event.clone());
+            // The last watcher may be about to leave.
+            let _ = watched.events.send(event);
         }
-        if let Some(channel) = inner.channels.get(&view.office)
-            && channel.send(event(&view)).is_err()
-        {
-            // Nobody watches it any more.
-            inner.channels.remove(&view.office);
-        }
-        inner.by_name.insert(view.office.clone(), view);
     }
 
-    /// The offices after a name, and whether there are more.
-    pub(crate) fn page(&self, after: Option<&str>, limit: usize) -> Result<(Vec<OfficeView>, bool), ApiError> {
-        let inner = self.inner();
-        if !inner.is_complete {
-            return Err(ApiError::new(Code::NodeUnavailable, "the node does not know the offices yet; try again"));
-        }
-        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = inner.by_name.range::<str, _>((after, Bound::Unbounded)).map(|(_, view)| view);
-        let page = rest.by_ref().take(limit).cloned().collect();
-        Ok((page, rest.next().is_some()))
-    }
-
-    /// The last known state of an office and its later events.
-    pub(crate) fn watch(&self, office: &str) -> (Option<OfficeView>, broadcast::Receiver<Bytes>) {
+    /// The last event of an office, and later ones. If there was none yet, the first one tells the state of the office.
+    pub(crate) fn watch(&self, office: &str) -> (Option<Bytes>, broadcast::Receiver<Bytes>) {
         let inner = &mut *self.inner();
-        let name = inner.by_name.get_key_value(office).map_or_else(|| office.into(), |(name, _)| name.clone());
-        let channel = inner.channels.entry(name).or_insert_with(|| broadcast::Sender::new(MAX_BEHIND));
-        let events = channel.subscribe();
-        (inner.by_name.get(office).cloned(), events)
+        if let Some(watched) = inner.watched.get(office) {
+            return (watched.last.clone(), watched.events.subscribe());
+        }
+        let name: Arc<str> = office.into();
+        let (sender, events) = broadcast::channel(MAX_BEHIND);
+        inner.watched.insert(name.clone(), Watched { last: None, events: sender });
+        inner.new.insert(name);
+        self.has_changed.notify_one();
+        (None, events)
     }
 
-    /// Forgets the channel of an office if nobody watches it.
+    /// Forgets an office if nobody watches it.
     pub(crate) fn forget_unwatched(&self, office: &str) {
         let inner = &mut *self.inner();
-        if inner.channels.get(office).is_some_and(|channel| channel.receiver_count() == 0) {
-            inner.channels.remove(office);
+        if inner.watched.get(office).is_some_and(|watched| watched.events.receiver_count() == 0) {
+            inner.watched.remove(office);
+            inner.new.remove(office);
+            self.has_changed.notify_one();
         }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A server-sent event with the state of an office. All its watchers share the bytes.
-pub(crate) fn event(view: &OfficeView) -> Bytes {
+fn event(view: &OfficeView) -> Bytes {
     let data = String::from_utf8(json::encode(view)).expect("JSON is UTF-8");
     format!("event: office\nid: {}\ndata: {data}\n\n", view.change_id()).into()
 }
 
 #[cfg(test)]
-mod tests {
-    use hustings_cluster::api::ChangeReason;
-    use hustings_cluster::config::Mode;
-
-    use super::*;
-
-    fn status(office: &str, token: u64) -> OfficeStatus {
-        OfficeStatus {
-            office: office.to_string(),
-            mode: Mode::Exclusive,
-            holder: Some("a".to_string()),
-            address: Some("h:1".to_string()),
-            token,
-            since_unix_ms: 5,
-            reason: ChangeReason::Vacant,
-            current: true,
-        }
-    }
-
-    #[test]
-    fn pages_are_in_order_and_end() {
-        let offices = Offices::default();
-        assert!(offices.page(None, 10).is_err(), "nothing is known yet");
-        ["c", "a", "d", "b"].iter().for_each(|name| offices.update(status(name, 1)));
-        offices.inner().is_complete = true;
-        let names = |after, limit| {
-            let (page, more) = offices.page(after, limit).expect("it is complete");
-            (page.iter().map(|view| view.office.to_string()).collect::<Vec<_>>().join(""), more)
-        };
-        assert_eq!(names(None, 3), ("abc".to_string(), true));
-        assert_eq!(names(Some("c"), 3), ("d".to_string(), false));
-        assert_eq!(names(Some("bb"), 2), ("cd".to_string(), false));
-        assert_eq!(names(Some("z"), 2), (String::new(), false));
-    }
-
-    #[test]
-    fn watchers_get_changes_and_no_repetitions() {
-        let offices = Offices::default();
-        let (state, mut events) = offices.watch("job");
-        assert_eq!(state, None);
-        offices.update(status("job", 7));
-        offices.update(status("job", 7));
-        offices.update(status("other", 8));
-        let first = events.try_recv().expect("it changed");
-        let text = String::from_utf8(first.to_vec()).expect("events are text");
-        assert!(text.starts_with("event: office\nid: 7.0\ndata: {\"office\":\"job\","), "{text}");
-        assert!(events.try_recv().is_err());
-        drop(events);
-        offices.update(status("job", 9));
-        assert!(offices.inner().channels.is_empty(), "nobody watches");
-    }
-}
+mod tests;

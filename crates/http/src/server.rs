@@ -28,7 +28,7 @@ use tower_service::Service;
 
 use crate::auth::{Authenticator, Peer, TokenFileError, Tokens};
 use crate::error::{ApiError, Code};
-use crate::link::Link;
+use crate::link::{Link, REQUEST_TIMEOUT};
 use crate::offices::Offices;
 use crate::rate::RateLimit;
 use crate::routes;
@@ -144,7 +144,7 @@ impl Server {
         let state = State {
             node: config.own().map(|own| own.name.clone()).unwrap_or_default(),
             link: Link::new(config.socket.clone()),
-            offices: Offices::default(),
+            offices: Offices::new(config.limits.watches, REQUEST_TIMEOUT),
             sessions: Sessions::new(config.socket.clone(), clock, config.timing.drift_ppm, limits.sessions)
                 .with_promises(!disabled_rules.contains(Rule::SessionPromise)),
             watchers: Arc::new(Semaphore::new(limits.watchers)),

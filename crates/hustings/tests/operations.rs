@@ -89,7 +89,9 @@ fn a_status_lists_all_offices_page_by_page_and_refreshes() {
     assert_eq!(names.len(), 2101, "with `leader`");
     assert!(names.is_sorted() && names.windows(2).all(|pair| pair[0] != pair[1]));
     let mut other = Client::connect(cluster.folder().join("a/hustings.sock"), TIMEOUT).expect("the node runs");
-    let page = other.call(&Request::Offices { after: Some("office-2098".into()) }, Some(TIMEOUT)).expect("it answers");
+    let page = other
+        .call(&Request::Offices { after: Some("office-2098".into()), limit: None }, Some(TIMEOUT))
+        .expect("it answers");
     assert!(matches!(page, Reply::Offices { offices, next: None } if offices.len() == 1));
 
     let mut watch = hustings();

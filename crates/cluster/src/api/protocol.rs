@@ -33,6 +33,9 @@ pub enum Request {
         /// The last office of the list before; from the first one if absent.
         #[serde(default)]
         after: Option<String>,
+        /// How many at most; 1,000 if absent or more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<usize>,
     },
     /// Asks for the holder of an office. Answered by [`Reply::Office`].
     Leader {

@@ -44,13 +44,14 @@ impl ListParams {
 
 /// All offices, in the order of their names.
 ///
-/// The list is what this node knows; `current` says of each office whether a majority confirmed it lately.
+/// `current` says of each office whether a majority confirmed it after the request arrived.
 #[utoipa::path(get, path = "/v1/offices", operation_id = "list-offices", tag = "offices", params(ListParams),
     responses((status = 200, description = "A page of offices.", body = OfficePage)))]
 pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<ListParams>) -> ApiResult {
     let (after, limit) = params.check()?;
-    let (offices, has_more) = state.offices.page(after.as_deref(), limit)?;
-    let next = offices.last().filter(|_| has_more).map(|last| last.office.to_string());
+    let request = Request::Offices { after, limit: Some(limit) };
+    let Reply::Offices { offices, next } = state.link.call(&request).await? else { return Err(unexpected()) };
+    let offices = offices.into_iter().map(OfficeView::from).collect();
     Ok(json::ok(&OfficePage { offices, next }))
 }
 

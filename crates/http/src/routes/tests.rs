@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{StatusCode, header};
@@ -23,7 +24,7 @@ fn state(socket: &std::path::Path, requests_per_second: u32) -> Shared {
     Arc::new(SharedState {
         node: "a".to_string(),
         link: Link::new(socket.to_path_buf()),
-        offices: Offices::default(),
+        offices: Offices::new(1, Duration::from_millis(20)),
         sessions: Sessions::new(socket.to_path_buf(), Clock::new(), 0, 1),
         watchers: Arc::new(Semaphore::new(1)),
         max_watchers: 1,

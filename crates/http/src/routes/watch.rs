@@ -18,7 +18,6 @@ use crate::extract::{Office, Params};
 use crate::json;
 use crate::link::unexpected;
 use crate::model::{ChangeId, ChangeView};
-use crate::offices::event;
 use crate::state::Shared;
 use crate::stream::EventStream;
 
@@ -61,17 +60,15 @@ pub(crate) async fn watch(
     })?;
     let (known, events) = state.offices.watch(&office);
     let mut watcher = Watcher { state, office, events, last: Bytes::new(), _permit: permit };
-    let known = match known {
+    watcher.last = match known {
         Some(known) => known,
-        None => super::offices::read(&watcher.state, watcher.office.clone()).await?,
+        None => watcher.first_state().await?,
     };
-    let state_event = event(&known);
     let mut first = String::from(RETRY);
     if let Some(last) = last {
         first += &watcher.missed_since(last).await?;
     }
-    let first = Bytes::from([first.as_bytes(), &state_event].concat());
-    watcher.last = state_event;
+    let first = Bytes::from([first.as_bytes(), &watcher.last].concat());
     Ok(response(first, watcher))
 }
 
@@ -95,6 +92,21 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
+    /// Waits until the node has said what the state of the office is.
+    async fn first_state(&mut self) -> Result<Bytes, ApiError> {
+        let patience = self.state.offices.patience;
+        let first = timeout(patience, self.events.recv()).await;
+        let first = first.map_err(|_| ApiError::unavailable(format_args!("no reply within {patience:?}")))?;
+        Ok(first.unwrap_or_else(|_| self.last_state()))
+    }
+
+    /// Continues with the present state of the office: what the channel still has is older.
+    fn last_state(&mut self) -> Bytes {
+        let (known, events) = self.state.offices.watch(&self.office);
+        self.events = events;
+        known.unwrap_or_default()
+    }
+
     /// Events for the changes since an event, or one that says that they are not known any more.
     async fn missed_since(&self, last: ChangeId) -> Result<String, ApiError> {
         let request = Request::History { office: Some(self.office.clone()) };
@@ -121,7 +133,7 @@ impl Watcher {
                         bytes.extend_from_slice(&event);
                         self.last = event;
                     }
-                    Err(TryRecvError::Lagged(_)) => bytes.extend(self.catch_up()),
+                    Err(TryRecvError::Lagged(_)) => bytes.extend_from_slice(&self.catch_up()),
                     Err(TryRecvError::Empty | TryRecvError::Closed) => break,
                 }
                 received = self.events.try_recv();
@@ -132,16 +144,10 @@ impl Watcher {
         }
     }
 
-    /// Continues with the present state of the office: what the channel still has is older.
+    /// The events that follow those that the client has lost.
     fn catch_up(&mut self) -> Vec<u8> {
-        let (known, events) = self.state.offices.watch(&self.office);
-        self.events = events;
-        let mut bytes = gap("the client reads too slowly").into_bytes();
-        if let Some(view) = known {
-            self.last = event(&view);
-            bytes.extend_from_slice(&self.last);
-        }
-        bytes
+        self.last = self.last_state();
+        [gap("the client reads too slowly").as_bytes(), &self.last].concat()
     }
 }
 

@@ -306,8 +306,8 @@ impl Requests {
                 let status = status::status(is_confirmed, known, context);
                 context.reply(client, Reply::Status(Box::new(status)));
             }
-            Reader::Client(client, Request::Offices { after }) => {
-                let (offices, next) = status::offices(after.as_deref(), is_confirmed, known, context);
+            Reader::Client(client, Request::Offices { after, limit }) => {
+                let (offices, next) = status::offices(after.as_deref(), limit, is_confirmed, known, context);
                 context.reply(client, Reply::Offices { offices, next });
             }
             Reader::Client(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {

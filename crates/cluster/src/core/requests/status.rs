@@ -126,13 +126,14 @@ fn differences(id: Id, context: &Context<'_>) -> Vec<&'static str> {
 /// The offices after this one, and the name of the last of them if there are more.
 pub(super) fn offices(
     after: Option<&str>,
+    limit: Option<usize>,
     is_confirmed: bool,
     known: &Known<'_>,
     context: &Context<'_>,
 ) -> (Vec<OfficeStatus>, Option<String>) {
     let mut names = known.arbiter.table().offices.names_after(after);
     let page: Vec<OfficeStatus> = (&mut names)
-        .take(MAX_STATUS_OFFICES)
+        .take(limit.unwrap_or(MAX_STATUS_OFFICES).clamp(1, MAX_STATUS_OFFICES))
         .map(|office| office_status(office, is_confirmed, known, context))
         .collect();
     let next = names.next().and(page.last()).map(|last| last.office.clone());
@@ -154,7 +155,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         differs_in: differences(known.member.id, context).into_iter().map(str::to_string).collect(),
         certificate_not_after_unix_s: None,
     });
-    let (offices, next_office) = offices(None, is_confirmed, known, context);
+    let (offices, next_office) = offices(None, None, is_confirmed, known, context);
     Status {
         cluster: settings.cluster.clone(),
         node: name(settings.own),

@@ -17,23 +17,17 @@ struct Published {
     is_current: bool,
 }
 
-/// What one client watches.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Watched {
-    is_everything: bool,
-    offices: BTreeSet<String>,
-}
-
-impl Watched {
-    fn count(&self) -> usize {
-        self.offices.len() + usize::from(self.is_everything)
-    }
-}
-
 /// The clients that watch, and what they were last told.
+///
+/// Offices that nobody watches cost nothing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Watchers {
-    clients: BTreeMap<ClientId, Watched>,
+    /// The clients that watch offices by name, with those names.
+    offices_of: BTreeMap<ClientId, BTreeSet<OfficeName>>,
+    /// The same by office.
+    clients_of: BTreeMap<OfficeName, BTreeSet<ClientId>>,
+    /// The clients that watch every office.
+    of_everything: BTreeSet<ClientId>,
     published: BTreeMap<OfficeName, Published>,
     /// Offices that may have changed.
     marked: BTreeSet<OfficeName>,
@@ -45,7 +39,7 @@ pub(super) struct Watchers {
 
 impl Watchers {
     pub(super) fn is_empty(&self) -> bool {
-        self.clients.is_empty()
+        self.offices_of.is_empty() && self.of_everything.is_empty()
     }
 
     /// A client watches an office, or all of them.
@@ -55,28 +49,50 @@ impl Watchers {
         office: Option<&str>,
         context: &Context<'_>,
     ) -> Result<(), RequestError> {
+        let Some(office) = office else {
+            self.is_everything_marked |= self.of_everything.is_empty();
+            self.of_everything.insert(client);
+            return Ok(());
+        };
         let limit = context.settings.limits.watches;
-        self.is_everything_marked |= self.clients.is_empty();
-        let watched = self.clients.entry(client).or_default();
-        match office {
-            None => watched.is_everything = true,
-            Some(office) if watched.count() >= limit && !watched.offices.contains(office) => {
-                let message = format!(
-                    "a connection may watch at most {limit} offices by name (`limits.watches`), or all of them at once"
-                );
-                return Err(refusal("too-many", message));
-            }
-            Some(office) => _ = watched.offices.insert(office.to_string()),
+        let count = self.offices_of.get(&client).map_or(0, BTreeSet::len);
+        let is_known = self.clients_of.get(office).is_some_and(|clients| clients.contains(&client));
+        if count >= limit && !is_known {
+            let message = format!(
+                "a connection may watch at most {limit} offices by name (`limits.watches`), or all of them at once"
+            );
+            return Err(refusal("too-many", message));
         }
+        let office = OfficeName::from(office);
+        self.offices_of.entry(client).or_default().insert(office.clone());
+        self.clients_of.entry(office.clone()).or_default().insert(client);
+        self.marked.insert(office);
         Ok(())
     }
 
     pub(super) fn remove(&mut self, client: ClientId) {
-        self.clients.remove(&client);
+        let (of_everything, by_name) = (self.of_everything.remove(&client), self.offices_of.remove(&client));
+        if !of_everything && by_name.is_none() {
+            return;
+        }
+        for office in by_name.unwrap_or_default() {
+            if let Some(clients) = self.clients_of.get_mut(&office) {
+                clients.remove(&client);
+                if clients.is_empty() {
+                    self.clients_of.remove(&office);
+                }
+            }
+        }
+        let (clients_of, is_everything) = (&self.clients_of, !self.of_everything.is_empty());
+        self.published.retain(|office, _| is_everything || clients_of.contains_key(office));
+    }
+
+    fn is_watched(&self, office: &str) -> bool {
+        !self.of_everything.is_empty() || self.clients_of.contains_key(office)
     }
 
     pub(super) fn mark(&mut self, office: &OfficeName) {
-        if !self.clients.is_empty() {
+        if self.is_watched(office) {
             self.marked.insert(office.clone());
         }
     }
@@ -94,13 +110,16 @@ impl Watchers {
     /// Publishes offices that are no longer current at once. Returns whether others changed, which must be confirmed
     /// before they are published.
     pub(super) fn publish_outdated(&mut self, known: &Known<'_>, context: &mut Context<'_>) -> bool {
-        if self.clients.is_empty() {
+        if self.is_empty() {
             *self = Watchers { has_quorum: self.has_quorum, ..Watchers::default() };
             return false;
         }
         let offices = &known.arbiter.table().offices;
         if std::mem::take(&mut self.is_everything_marked) {
-            self.marked.extend(offices.names().cloned());
+            match self.of_everything.is_empty() {
+                true => self.marked.extend(self.clients_of.keys().cloned()),
+                false => self.marked.extend(offices.names().cloned()),
+            }
             self.published.retain(|office, _| offices.contains(office));
         }
         for office in std::mem::take(&mut self.marked) {
@@ -136,9 +155,13 @@ impl Watchers {
         known: &Known<'_>,
         context: &mut Context<'_>,
     ) {
+        if !self.is_watched(&office) {
+            return;
+        }
         let status = status::office_status(&office, is_confirmed, known, context);
-        let is_watching = |watched: &Watched| watched.is_everything || watched.offices.contains(&*office);
-        for (client, _) in self.clients.iter().filter(|(_, watched)| is_watching(watched)) {
+        let by_name = self.clients_of.get(&office).into_iter().flatten();
+        let by_name_only = by_name.filter(|client| !self.of_everything.contains(client));
+        for client in self.of_everything.iter().chain(by_name_only) {
             context.push(office_reply(*client, status.clone()));
         }
         self.published.insert(office, state);

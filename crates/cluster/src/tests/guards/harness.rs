@@ -250,6 +250,11 @@ impl TestCluster {
         self.drive(node, |core, now| core.handle_request(ClientId(client), request, now));
     }
 
+    /// The connection of a client ends.
+    pub(crate) fn disconnect(&mut self, node: u64, client: u64) {
+        self.drive(node, |core, now| core.handle_client_gone(ClientId(client), now));
+    }
+
     pub(crate) fn campaign(&mut self, node: u64, client: u64, office: &str, mode: Option<Mode>) {
         self.request(node, client, Request::Campaign { office: office.to_string(), mode, guard: None });
     }

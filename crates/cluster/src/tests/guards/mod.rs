@@ -16,3 +16,4 @@ mod membership;
 mod modes;
 mod quorums;
 mod stuck_members;
+mod watchers;

@@ -118,7 +118,7 @@ impl NodeClient {
             _ => return Err(ClusterFailure::UnexpectedReply),
         };
         while let Some(after) = status.next_office.take() {
-            match self.call(&Request::Offices { after: Some(after) })? {
+            match self.call(&Request::Offices { after: Some(after), limit: None })? {
                 Reply::Offices { offices, next } => {
                     status.offices.extend(offices);
                     status.next_office = next;

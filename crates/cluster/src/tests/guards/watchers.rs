@@ -1,0 +1,92 @@
+//! Clients are told of the offices that they watch: of each change once, and of no other office.
+
+use super::harness::{TestCluster, config};
+use crate::api::{Reply, Request};
+use crate::member::Role;
+
+/// One node, which holds what a client of it campaigns for.
+fn node() -> TestCluster {
+    let mut cluster = TestCluster::new(vec![config(1, &[(1, Role::Elector)])]);
+    cluster.advance_ms(1_000);
+    cluster
+}
+
+fn watch(cluster: &mut TestCluster, client: u64, office: Option<&str>) {
+    cluster.request(1, client, Request::Watch { office: office.map(str::to_string) });
+    cluster.advance_ms(100);
+}
+
+/// The offices that a client was told of since the last call, and whether they were held.
+fn told(cluster: &mut TestCluster, client: u64) -> Vec<(String, bool)> {
+    let statuses = cluster.take_replies(1, client).into_iter().map(|reply| match reply {
+        Reply::Office(status) => (status.office, status.holder.is_some()),
+        other => panic!("{other:?}"),
+    });
+    statuses.collect()
+}
+
+#[test]
+fn a_client_is_told_of_the_offices_that_it_watches_and_of_no_other() {
+    let mut cluster = node();
+    watch(&mut cluster, 7, Some("job"));
+    watch(&mut cluster, 8, Some("other"));
+    assert_eq!(told(&mut cluster, 7), [("job".to_string(), false)]);
+    assert_eq!(told(&mut cluster, 8), [("other".to_string(), false)]);
+    cluster.campaign(1, 1, "job", None);
+    cluster.campaign(1, 1, "unwatched", None);
+    cluster.advance_ms(500);
+    assert_eq!(told(&mut cluster, 7), [("job".to_string(), true)]);
+    assert_eq!(told(&mut cluster, 8), []);
+}
+
+#[test]
+fn a_client_that_watches_an_office_in_two_ways_is_told_once() {
+    let mut cluster = node();
+    watch(&mut cluster, 7, Some("job"));
+    watch(&mut cluster, 7, None);
+    told(&mut cluster, 7);
+    cluster.campaign(1, 1, "job", None);
+    cluster.advance_ms(500);
+    assert_eq!(told(&mut cluster, 7), [("job".to_string(), true)]);
+}
+
+/// Nothing is remembered of an office while nobody watches it, so nothing of what was can suppress what is.
+#[test]
+fn an_office_that_was_watched_earlier_is_watched_again() {
+    let mut cluster = node();
+    watch(&mut cluster, 7, Some("job"));
+    // Watches go on: the node has not forgotten all of them.
+    watch(&mut cluster, 9, Some("other"));
+    cluster.campaign(1, 1, "job", None);
+    cluster.advance_ms(500);
+    assert_eq!(told(&mut cluster, 7).last(), Some(&("job".to_string(), true)));
+    cluster.disconnect(1, 7);
+    cluster.request(1, 1, Request::Withdraw { office: "job".to_string() });
+    cluster.advance_ms(1_000);
+    watch(&mut cluster, 8, Some("job"));
+    assert_eq!(told(&mut cluster, 8).last(), Some(&("job".to_string(), false)));
+    cluster.campaign(1, 1, "job", None);
+    cluster.advance_ms(1_000);
+    assert_eq!(told(&mut cluster, 8).last(), Some(&("job".to_string(), true)));
+}
+
+/// A watch by name and one of everything do not depend on one another.
+#[test]
+fn a_client_that_leaves_does_not_end_the_watches_of_others() {
+    let mut cluster = node();
+    for (leaves, stays) in
+        [((7, None), (8, Some("job"))), ((9, Some("job")), (10, None)), ((11, Some("job")), (12, Some("job")))]
+    {
+        watch(&mut cluster, leaves.0, leaves.1);
+        watch(&mut cluster, stays.0, stays.1);
+        cluster.disconnect(1, leaves.0);
+        told(&mut cluster, stays.0);
+        cluster.campaign(1, 1, "job", None);
+        cluster.advance_ms(500);
+        assert_eq!(told(&mut cluster, stays.0), [("job".to_string(), true)], "{leaves:?}");
+        cluster.request(1, 1, Request::Withdraw { office: "job".to_string() });
+        cluster.advance_ms(1_000);
+        assert_eq!(told(&mut cluster, stays.0).last(), Some(&("job".to_string(), false)), "{leaves:?}");
+        cluster.disconnect(1, stays.0);
+    }
+}
