@@ -4,6 +4,7 @@ mod all;
 mod args;
 mod counterexample;
 mod json;
+mod reader;
 mod rows;
 mod text;
 mod values;

@@ -5,7 +5,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hustings_check::{Channels, Timing};
-use hustings_sim::parse::{Ids, ParseError, Problem, Reader, Starts};
+use hustings_sim::parse::{Ids, ParseError, Problem, Starts};
+
+use super::reader::Reader;
 
 /// The value of `--ids`: the orders of the ids to explore.
 #[derive(Clone, PartialEq, Eq, Debug)]
