@@ -7,7 +7,7 @@ use hustings_algorithms::{About, Algorithm, NoParams, Setting};
 use hustings_elections::Catalogue;
 use hustings_protocol::{Best, Rank, Record};
 use hustings_sim::erased::DynMessage;
-use hustings_sim::simulate::ElectionSpec;
+use hustings_sim::simulate::{ElectionSpec, Field};
 
 /// Chang–Roberts under another name.
 struct Own;
@@ -64,12 +64,13 @@ fn parameters_tell_whether_they_are_the_defaults() {
 /// `run` takes the fastest engine that supports the election, `observed` always the general one.
 #[test]
 fn every_algorithm_has_the_same_outcome_on_all_engines() {
-    let crash = vec!["3@4".parse().expect("position 3, tick 4")];
     let plain = ElectionSpec { nodes: Some(16), seed: 5, ..ElectionSpec::default() };
+    let mut crash = plain.clone();
+    crash.set(Field::Crashes, "3@4").expect("position 3, tick 4");
     let specs = [
         ElectionSpec { ids: Some("random".parse().expect("ids in random order")), ..plain.clone() },
         ElectionSpec { best: Best::Min, ..plain.clone() },
-        ElectionSpec { crashes: crash, ..plain.clone() },
+        crash,
         plain,
     ];
     let mut compared = 0;

@@ -20,7 +20,7 @@ pub(crate) fn write_trace(
     catalogue: &Catalogue,
     bounds: &Bounds,
 ) -> Result<(&'static str, Vec<u8>), LabError> {
-    let format: Format = format.parse().map_err(|error: hustings_sim::parse::ParseError| {
+    let format: Format = format.parse().map_err(|error: hustings_sim::simulate::ParseError| {
         LabError::field("format", error.to_string()).with_nearest(error.nearest)
     })?;
     // Diagrams are bounded by themselves; the run is bounded like any other.

@@ -178,7 +178,7 @@ fn refuse_files(name: &str, field: Field, value: &str) -> Result<(), LabError> {
 /// Refuses what is too large before it is built.
 fn check_size(spec: &ElectionSpec, election: &dyn Election, bounds: &Bounds) -> Result<(), LabError> {
     use hustings_algorithms::NetworkKind;
-    use hustings_sim::parse::Ids;
+    use hustings_sim::simulate::Ids;
     use hustings_sim::topology::Topology;
     let of_topology = spec.topology.as_ref().and_then(Topology::size);
     let of_ids = match &spec.ids {

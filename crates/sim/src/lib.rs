@@ -23,7 +23,7 @@
 pub mod engine;
 pub mod erased;
 pub mod outcome;
-pub mod parse;
+mod parse;
 pub mod replay;
 pub mod rng;
 pub mod scenario;

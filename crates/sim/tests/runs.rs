@@ -1,6 +1,6 @@
 //! `--runs` (docs/model.md#runs) in the simulator: what it costs where nothing happens, its traces and their replay.
 
-use crate::common::elections::simulate;
+use crate::common::elections::{simulate, with};
 use crate::common::sweep;
 
 use hustings_algorithms::graph::EchoExtinction;
@@ -10,10 +10,9 @@ use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Best, Record};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::parse::NodeFault;
 use hustings_sim::replay::{self, Setting};
 use hustings_sim::simulate::{
-    ElectionSpec, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
+    ElectionSpec, Field, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
 };
 use hustings_sim::topology::{Network, Ring};
 use hustings_sim::trace::Format;
@@ -52,8 +51,8 @@ fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
 /// Inside a view nobody is outside the ring: so there is no position for an informer, and nothing can happen to it.
 #[test]
 fn there_is_no_informer_in_runs() {
-    let crash =
-        |at: u32| ElectionSpec { nodes: Some(16), crashes: vec![NodeFault { at, tick: 5 }], ..ElectionSpec::default() };
+    let sixteen = ElectionSpec { nodes: Some(16), ..ElectionSpec::default() };
+    let crash = |at: u32| with(sixteen.clone(), &[(Field::Crashes, &format!("{at}@5"))]);
     assert!(crash(16).build(&Divided::ABOUT).is_ok(), "without runs it can go down");
     match in_runs(&crash(16)).build(&Divided::ABOUT) {
         Err(SpecError { problem: SpecProblem::NoSuchPosition { at: 16, last: 15 }, .. }) => {}
@@ -90,18 +89,18 @@ fn every_algorithm_replays_in_runs() {
 }
 
 fn faulty() -> ElectionSpec {
-    ElectionSpec {
-        nodes: Some(6),
-        crashes: vec!["2@3".parse().unwrap(), "5@12".parse().unwrap()],
-        recoveries: vec!["2@9".parse().unwrap()],
-        joins: vec!["4@6".parse().unwrap()],
-        retirements: vec!["0@40".parse().unwrap()],
-        partitions: vec!["0-2/3-5@15".parse().unwrap()],
-        heals: vec!["all@30".parse().unwrap()],
-        delay: "uniform:1-3".parse().unwrap(),
-        seed: 5,
-        ..in_runs(&ElectionSpec::default())
-    }
+    let plain = ElectionSpec { nodes: Some(6), seed: 5, ..in_runs(&ElectionSpec::default()) };
+    let fields = [
+        (Field::Crashes, "2@3"),
+        (Field::Crashes, "5@12"),
+        (Field::Recoveries, "2@9"),
+        (Field::Joins, "4@6"),
+        (Field::Retirements, "0@40"),
+        (Field::Partitions, "0-2/3-5@15"),
+        (Field::Heals, "all@30"),
+        (Field::Delay, "uniform:1-3"),
+    ];
+    with(plain, &fields)
 }
 
 fn trace<A: Algorithm>(request: &ElectionSpec) -> (Outcome, Vec<u8>) {
@@ -157,16 +156,14 @@ fn a_message_that_is_none_is_refused_also_inside_an_envelope() {
 /// Every change makes all nodes send a view to all others. These do not count as a sign of a run that never ends.
 #[test]
 fn hundreds_of_nodes_in_runs_end_with_one_leader() {
-    let crashes = |all: &[(u32, u64)]| all.iter().map(|&(at, tick)| NodeFault { at, tick }).collect();
-    let request = ElectionSpec {
-        nodes: Some(600),
-        runs: true,
-        crashes: crashes(&[(599, 20), (17, 21), (598, 30)]),
-        ..ElectionSpec::default()
+    let crashes = |nodes: u32, all: &[&str]| {
+        let plain = ElectionSpec { nodes: Some(nodes), runs: true, ..ElectionSpec::default() };
+        with(plain, &all.iter().map(|one| (Field::Crashes, *one)).collect::<Vec<_>>())
     };
+    let request = crashes(600, &["599@20", "17@21", "598@30"]);
     let outcome = trace_free::<ChangRoberts>(&request);
     assert_eq!((outcome.leader, outcome.hung, outcome.agreement, outcome.live), (Some(597), false, true, 597));
-    let request = ElectionSpec { nodes: Some(350), crashes: crashes(&[(349, 5), (3, 9)]), ..request };
+    let request = crashes(350, &["349@5", "3@9"]);
     let outcome = trace_free::<EchoExtinction>(&request);
     assert_eq!((outcome.leader, outcome.hung, outcome.agreement, outcome.live), (Some(348), false, true, 348));
 }
@@ -187,8 +184,8 @@ fn loss_in_runs_is_warned_of_beforehand() {
 
 #[test]
 fn a_trace_reads_well() {
-    let request =
-        ElectionSpec { nodes: Some(3), crashes: vec!["2@0".parse().unwrap()], ..in_runs(&ElectionSpec::default()) };
+    let three = ElectionSpec { nodes: Some(3), ..in_runs(&ElectionSpec::default()) };
+    let request = with(three, &[(Field::Crashes, "2@0")]);
     let scenario = request.build(&TokenRing::ABOUT).expect("the request is sound").scenario;
     let mut out = Vec::new();
     simulate_traced::<TokenRing>(&Default::default(), &scenario, Format::Text, &mut out).expect("memory takes it");

@@ -6,8 +6,7 @@ use std::marker::PhantomData;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use hustings_papers::plot::UnknownAxes;
-use hustings_sim::parse::ParseError;
-use hustings_sim::simulate::{ElectionSpec, Field};
+use hustings_sim::simulate::{ElectionSpec, Field, ParseError};
 use hustings_text::quote;
 
 /// Parses the value of an option with a function of the library.

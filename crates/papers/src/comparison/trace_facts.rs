@@ -102,7 +102,7 @@ impl TraceFacts {
 #[cfg(test)]
 mod tests {
     use hustings_sim::erased::DynMessage;
-    use hustings_sim::simulate::ElectionSpec;
+    use hustings_sim::simulate::{ElectionSpec, Field};
 
     use super::*;
 
@@ -132,14 +132,11 @@ mod tests {
 
     #[test]
     fn cheats_and_notices_are_counted_by_node() {
-        let spec = |cheat: &str| ElectionSpec {
-            nodes: Some(5),
-            topology: Some("line".parse().unwrap()),
-            cheats: vec![cheat.parse().unwrap()],
-            ..ElectionSpec::default()
-        };
         let numbers = |cheat: &str| {
-            let facts = run("two-tier", &spec(cheat)).1;
+            let topology = Some("line".parse().unwrap());
+            let mut spec = ElectionSpec { nodes: Some(5), topology, ..ElectionSpec::default() };
+            spec.set(Field::Cheats, cheat).unwrap();
+            let facts = run("two-tier", &spec).1;
             ["cheats", "noticed", "noticed.passed-over", "noticed.silent-winner"].map(|name| facts.get(name).unwrap())
         };
         // The announcement passes over 3 and 4.
@@ -150,8 +147,9 @@ mod tests {
 
     #[test]
     fn lost_messages_count_as_sent() {
-        let crashes = vec!["3@0".parse().unwrap()];
-        let (sent, facts) = run("bully", &ElectionSpec { nodes: Some(4), crashes, ..ElectionSpec::default() });
+        let mut spec = ElectionSpec { nodes: Some(4), ..ElectionSpec::default() };
+        spec.set(Field::Crashes, "3@0").unwrap();
+        let (sent, facts) = run("bully", &spec);
         assert_eq!(sent.iter().filter(|sent| sent.to == 3).count(), 4);
         assert_eq!((facts.get("steps"), facts.get("ticks")), (Some(5.0), Some(4.0)));
         // Everything but the announcement.

@@ -73,8 +73,8 @@ impl ExperimentError {
     }
 }
 
-impl From<hustings_sim::parse::ParseError> for Diagnostic {
-    fn from(error: hustings_sim::parse::ParseError) -> Self {
+impl From<hustings_sim::simulate::ParseError> for Diagnostic {
+    fn from(error: hustings_sim::simulate::ParseError) -> Self {
         Diagnostic { problem: error.problem.to_string(), allowed: error.allowed.to_string(), nearest: error.nearest }
     }
 }

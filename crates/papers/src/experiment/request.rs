@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use hustings_elections::Election;
-use hustings_sim::parse::Starts;
 use hustings_sim::scenario::Start;
-use hustings_sim::simulate::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem};
+use hustings_sim::simulate::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem, Starts};
 
 use super::key::{field_of, key_of};
 use super::phase::{FirstPhase, is_after_quiet, is_later, split_faults, split_starts};

@@ -8,25 +8,25 @@ use super::{ParseError, Problem, Reader};
 
 /// A node that crashes, recovers, joins or retires at a tick: `P@T`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeFault {
+pub(crate) struct NodeFault {
     /// The position of the node.
-    pub at: u32,
+    pub(crate) at: u32,
     /// The tick.
-    pub tick: u64,
+    pub(crate) tick: u64,
 }
 
 /// A link that is cut or repaired at a tick: `P-P@T`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LinkFault {
+pub(crate) struct LinkFault {
     /// Both ends of the link.
-    pub ends: (u32, u32),
+    pub(crate) ends: (u32, u32),
     /// The tick.
-    pub tick: u64,
+    pub(crate) tick: u64,
 }
 
 /// A repair of one link (`P-P@T`) or of everything (`all@T`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Repair {
+pub(crate) enum Repair {
     /// One link.
     Link(LinkFault),
     /// Every cut link and every partition.
@@ -38,11 +38,11 @@ pub enum Repair {
 
 /// A partition into groups that cannot reach each other: `0-3,8/4-7@T`. Positions in no group form one more group.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Partition {
+pub(crate) struct Partition {
     /// The groups, each a list of ranges.
-    pub groups: Vec<Vec<RangeInclusive<u32>>>,
+    pub(crate) groups: Vec<Vec<RangeInclusive<u32>>>,
     /// The tick.
-    pub tick: u64,
+    pub(crate) tick: u64,
 }
 
 const NODE: &str = "a position and a tick, such as `3@10`";

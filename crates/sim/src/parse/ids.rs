@@ -70,28 +70,21 @@ impl FromStr for Values {
     }
 }
 
-/// Pairs of a voter and the position it votes for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Votes(pub Vec<(u32, u32)>);
-
 const VOTES: &str = "pairs of positions such as `0:3,1:3`, each voter once";
 
-impl FromStr for Votes {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let reader = Reader::new(text, VOTES);
-        let mut votes = Vec::new();
-        for piece in text.split(',') {
-            let (voter, choice) = reader.halves(piece, ':', "`:` and the position it votes for")?;
-            votes.push((reader.position(voter)?, reader.position(choice)?));
-        }
-        let mut voters: Vec<u32> = votes.iter().map(|(voter, _)| *voter).collect();
-        voters.sort_unstable();
-        match voters.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(reader.wrong(Problem::Twice(pair[0].to_string()), None)),
-            None => Ok(Votes(votes)),
-        }
+/// Pairs of a voter and the position it votes for.
+pub(crate) fn votes(text: &str) -> Result<Vec<(u32, u32)>, ParseError> {
+    let reader = Reader::new(text, VOTES);
+    let mut votes = Vec::new();
+    for piece in text.split(',') {
+        let (voter, choice) = reader.halves(piece, ':', "`:` and the position it votes for")?;
+        votes.push((reader.position(voter)?, reader.position(choice)?));
+    }
+    let mut voters: Vec<u32> = votes.iter().map(|(voter, _)| *voter).collect();
+    voters.sort_unstable();
+    match voters.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(reader.wrong(Problem::Twice(pair[0].to_string()), None)),
+        None => Ok(votes),
     }
 }
 

@@ -10,16 +10,16 @@ use crate::scenario::{MessageChange, MessageRef};
 
 /// Something that is done by hand when the trace has `after` records.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Intervention {
+pub(crate) struct Intervention {
     /// The number of records before it.
-    pub after: u64,
+    pub(crate) after: u64,
     /// What is done.
-    pub action: InterventionAction,
+    pub(crate) action: InterventionAction,
 }
 
 /// What is done by hand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum InterventionAction {
+pub(crate) enum InterventionAction {
     /// `crash:P`: a node stops.
     Crash(u32),
     /// `revive:P`: a node comes back with fresh state.

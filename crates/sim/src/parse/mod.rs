@@ -4,25 +4,23 @@
 //! allowed and, where there is one, the closest text that is allowed. Nothing here reads files, and all numbers and
 //! lists are bounded.
 
+mod cheat;
 mod faults;
-mod ids;
+pub(crate) mod ids;
 mod intervention;
-mod node_cheat;
 mod settings;
-mod starts;
+pub(crate) mod starts;
 
 use std::fmt;
 use std::str::FromStr;
 
 use hustings_text::{nearest, quote};
 
-pub use faults::{LinkFault, NodeFault, Partition, Repair};
-pub use ids::{Ids, Values, Votes};
-pub(crate) use ids::{numbers_in_file, values_in_file};
-pub use intervention::{Intervention, InterventionAction};
-pub use node_cheat::NodeCheat;
+pub(crate) use cheat::{cheat, cheat_text};
+pub(crate) use faults::{LinkFault, NodeFault, Partition, Repair};
+pub(crate) use ids::{numbers_in_file, values_in_file, votes};
+pub(crate) use intervention::{Intervention, InterventionAction};
 pub(crate) use settings::{bandwidth, best, flag, node_count, probability, seed, thread_count, tick};
-pub use starts::Starts;
 
 /// The maximum number of nodes of a scenario.
 pub(crate) const MAX_NODES: u64 = 100_000_000;

@@ -3,6 +3,8 @@ use std::fmt::Debug;
 use hustings_protocol::Best;
 use proptest::prelude::*;
 
+use super::ids::{Ids, Values};
+use super::starts::Starts;
 use super::*;
 use crate::scenario::{Delay, Medium, Notice, Start};
 
@@ -44,9 +46,9 @@ fn ids_and_values_are_lists_files_or_orders() {
 
 #[test]
 fn votes_name_each_voter_once() {
-    assert_eq!("0:3,1:3".parse(), Ok(Votes(vec![(0, 3), (1, 3)])));
-    assert_eq!(wrong("0:3,0:1".parse::<Votes>()), far("`0` is given twice"));
-    assert_eq!(wrong("0".parse::<Votes>()), far("`0` lacks `:` and the position it votes for"));
+    assert_eq!(votes("0:3,1:3"), Ok(vec![(0, 3), (1, 3)]));
+    assert_eq!(wrong(votes("0:3,0:1")), far("`0` is given twice"));
+    assert_eq!(wrong(votes("0")), far("`0` lacks `:` and the position it votes for"));
 }
 
 #[test]
@@ -117,8 +119,8 @@ proptest! {
         }
         check(&text, str::parse::<Ids>);
         check(&text, str::parse::<Values>);
-        check(&text, str::parse::<Votes>);
-        check(&text, str::parse::<NodeCheat>);
+        check(&text, votes);
+        check(&text, cheat);
         check(&text, str::parse::<Starts>);
         check(&text, str::parse::<NodeFault>);
         check(&text, str::parse::<LinkFault>);

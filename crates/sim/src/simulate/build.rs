@@ -9,8 +9,10 @@ use hustings_protocol::{Best, Value};
 
 use super::interventions;
 use super::timeline::{Timeline, check_position};
-use super::{BuiltScenario, ElectionSpec, Field, FieldRef, SpecError, SpecProblem, Warning};
-use crate::parse::{Ids, MAX_NODES, NodeCheat, ParseError, Starts, Values, Votes, numbers_in_file, values_in_file};
+use super::{
+    BuiltScenario, ElectionSpec, Field, FieldRef, Ids, ParseError, SpecError, SpecProblem, Starts, Values, Warning,
+};
+use crate::parse::{MAX_NODES, cheat_text, numbers_in_file, values_in_file};
 use crate::rng::{Purpose, Stream};
 use crate::scenario::{Notice, Scenario, Start, default_until};
 use crate::topology::{Graph, Network, Topology};
@@ -41,10 +43,10 @@ impl<'a> Builder<'a> {
         let ids = listed_ids.unwrap_or_else(|| self.ordered_ids(size));
         self.check_ids(&ids)?;
         let until = spec.until.unwrap_or_else(|| self.default_until(size));
-        let timeline = Timeline::new(spec, &network, until)?;
+        let timeline = Timeline::new(&spec.faults, &network, until)?;
         self.check_live_nodes(size, &timeline)?;
         let starts = self.starts(size, until, &timeline)?;
-        let interventions = interventions::checked(spec, &network)?;
+        let interventions = interventions::checked(&spec.faults, &network)?;
         let scenario = Scenario {
             network,
             ids,
@@ -131,7 +133,7 @@ impl<'a> Builder<'a> {
     }
 
     fn votes(&self, size: u32) -> Result<Vec<(u32, u32)>, SpecError> {
-        let Some(Votes(votes)) = &self.spec.votes else { return Ok(Vec::new()) };
+        let Some(votes) = &self.spec.votes else { return Ok(Vec::new()) };
         for &(voter, choice) in votes {
             check_position(&FieldRef::with_value(Field::Votes, format!("{voter}:{choice}")), voter.max(choice), size)?;
         }
@@ -140,8 +142,8 @@ impl<'a> Builder<'a> {
 
     fn cheats(&self, size: u32) -> Result<Vec<(u32, Cheat)>, SpecError> {
         let mut cheats: Vec<(u32, Cheat)> = Vec::new();
-        for (index, &NodeCheat { at, cheat }) in self.spec.cheats.iter().enumerate() {
-            check_position(&FieldRef::entry(Field::Cheats, index, NodeCheat { at, cheat }), at, size)?;
+        for (index, &(at, cheat)) in self.spec.cheats.iter().enumerate() {
+            check_position(&FieldRef::entry(Field::Cheats, index, cheat_text(at, cheat)), at, size)?;
             if !cheats.contains(&(at, cheat)) {
                 cheats.push((at, cheat));
             }

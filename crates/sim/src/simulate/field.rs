@@ -6,23 +6,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::ElectionSpec;
-use crate::parse::{
-    self, Ids, Intervention, LinkFault, NodeCheat, NodeFault, ParseError, Partition, Repair, Starts, Values, Votes,
-};
+use super::{ElectionSpec, Ids, ParseError, Starts, Values};
+use crate::parse::{self, Intervention, LinkFault, NodeFault, Partition, Repair};
 use crate::scenario::{Delay, Medium, Notice};
 use crate::topology::Topology;
 
 macro_rules! fields {
     ($($variant:ident = $name:literal,)*) => {
-        /// A field of an [`ElectionSpec`], or the algorithm's parameters.
+        /// A field of an [`ElectionSpec`] or of its [`Faults`](super::Faults), or the algorithm's parameters.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Field {
             $(#[doc = concat!("`", $name, "`")] $variant,)*
         }
 
         impl Field {
-            /// The name of the field in [`ElectionSpec`].
+            /// The name of the field.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Field::$variant => $name,)*
@@ -110,21 +108,21 @@ impl ElectionSpec {
             Field::Nodes => self.nodes = Some(parse::node_count(text)?),
             Field::Ids => self.ids = Some(Ids::from_str(text)?),
             Field::Values => self.values = Some(Values::from_str(text)?),
-            Field::Votes => self.votes = Some(Votes::from_str(text)?),
-            Field::Cheats => self.cheats.push(NodeCheat::from_str(text)?),
+            Field::Votes => self.votes = Some(parse::votes(text)?),
+            Field::Cheats => self.cheats.push(parse::cheat(text)?),
             Field::Best => self.best = parse::best(text)?,
             Field::Topology => self.topology = Some(Topology::from_str(text)?),
             Field::Initiators => self.initiators = Some(Starts::from_str(text)?),
             Field::Notice => self.notice = Notice::from_str(text)?,
             Field::Runs => self.runs = parse::flag(text)?,
-            Field::Crashes => self.crashes.push(NodeFault::from_str(text)?),
-            Field::Recoveries => self.recoveries.push(NodeFault::from_str(text)?),
-            Field::Joins => self.joins.push(NodeFault::from_str(text)?),
-            Field::Retirements => self.retirements.push(NodeFault::from_str(text)?),
-            Field::Cuts => self.cuts.push(LinkFault::from_str(text)?),
-            Field::Heals => self.heals.push(Repair::from_str(text)?),
-            Field::Partitions => self.partitions.push(Partition::from_str(text)?),
-            Field::Interventions => self.interventions.push(Intervention::from_str(text)?),
+            Field::Crashes => self.faults.crashes.push(NodeFault::from_str(text)?),
+            Field::Recoveries => self.faults.recoveries.push(NodeFault::from_str(text)?),
+            Field::Joins => self.faults.joins.push(NodeFault::from_str(text)?),
+            Field::Retirements => self.faults.retirements.push(NodeFault::from_str(text)?),
+            Field::Cuts => self.faults.cuts.push(LinkFault::from_str(text)?),
+            Field::Heals => self.faults.heals.push(Repair::from_str(text)?),
+            Field::Partitions => self.faults.partitions.push(Partition::from_str(text)?),
+            Field::Interventions => self.faults.interventions.push(Intervention::from_str(text)?),
             Field::Delay => self.delay = Delay::from_str(text)?,
             Field::Unordered => self.unordered = parse::flag(text)?,
             Field::Loss => self.loss = parse::probability(text)?,

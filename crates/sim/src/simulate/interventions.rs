@@ -4,7 +4,7 @@
 //! [`Outcome::refused`](crate::outcome::Outcome::refused).
 
 use super::timeline::{check_position, checked_link, groups};
-use super::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem};
+use super::{Faults, Field, FieldRef, SpecError, SpecProblem};
 use crate::parse::InterventionAction;
 use crate::scenario::{Action, FaultKind, Intervention};
 use crate::topology::Network;
@@ -13,13 +13,13 @@ use crate::topology::Network;
 const MAX_INTERVENTIONS: usize = 1000;
 
 /// The interventions of a specification, in the order of the trace.
-pub(super) fn checked(spec: &ElectionSpec, network: &Network) -> Result<Vec<Intervention>, SpecError> {
-    let count = spec.interventions.len();
+pub(super) fn checked(faults: &Faults, network: &Network) -> Result<Vec<Intervention>, SpecError> {
+    let count = faults.interventions.len();
     if count > MAX_INTERVENTIONS {
         return Err(SpecProblem::TooManyInterventions { count, max: MAX_INTERVENTIONS }.of(Field::Interventions));
     }
     let mut checked: Vec<Intervention> = Vec::with_capacity(count);
-    for (index, one) in spec.interventions.iter().enumerate() {
+    for (index, one) in faults.interventions.iter().enumerate() {
         let field = FieldRef::entry(Field::Interventions, index, one);
         if let Some(last) = checked.last().filter(|last| last.after > one.after) {
             return Err(SpecProblem::Unsorted { after: last.after }.of(field));

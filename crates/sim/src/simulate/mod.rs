@@ -43,7 +43,13 @@ use crate::trace::{self, Format, Names, Observer, Stream};
 pub use error::{SpecError, SpecProblem, Warning};
 pub use field::{Field, FieldRef};
 pub use recorded::{ReplayFileError, Replayed, replayed};
-pub use spec::{BuiltScenario, ElectionSpec};
+pub use spec::{BuiltScenario, ElectionSpec, Faults};
+
+pub use crate::parse::{
+    ParseError, Problem,
+    ids::{Ids, Values},
+    starts::Starts,
+};
 
 /// Runs an election, with the fast engine where it supports the scenario and with the general one otherwise.
 ///

@@ -1,11 +1,11 @@
 //! What an election is ([`ElectionSpec`]), and the scenario that is built from it.
 
-use hustings_algorithms::{About, Algorithm};
+use hustings_algorithms::{About, Algorithm, Cheat};
 use hustings_protocol::Best;
 
 use super::build::Builder;
-use super::{SpecError, Warning};
-use crate::parse::{Ids, Intervention, LinkFault, NodeCheat, NodeFault, Partition, Repair, Starts, Values, Votes};
+use super::{Ids, SpecError, Starts, Values, Warning};
+use crate::parse::{Intervention, LinkFault, NodeFault, Partition, Repair};
 use crate::scenario::{Delay, Medium, Notice, Scenario};
 use crate::topology::Topology;
 
@@ -20,10 +20,10 @@ pub struct ElectionSpec {
     pub ids: Option<Ids>,
     /// Values that rank nodes before their ids do.
     pub values: Option<Values>,
-    /// The position that each voter votes for.
-    pub votes: Option<Votes>,
+    /// Pairs of a voter and the position it votes for.
+    pub votes: Option<Vec<(u32, u32)>>,
     /// Nodes that break the rules, and how.
-    pub cheats: Vec<NodeCheat>,
+    pub cheats: Vec<(u32, Cheat)>,
     /// Whether the greatest or the least rank wins.
     pub best: Best,
     /// The topology of the network. Default: what the algorithm runs on.
@@ -34,22 +34,8 @@ pub struct ElectionSpec {
     pub notice: Notice,
     /// Whether the algorithm runs again in every view of nodes that can reach each other.
     pub runs: bool,
-    /// Nodes that crash.
-    pub crashes: Vec<NodeFault>,
-    /// Nodes that recover.
-    pub recoveries: Vec<NodeFault>,
-    /// Nodes that join.
-    pub joins: Vec<NodeFault>,
-    /// Nodes that retire.
-    pub retirements: Vec<NodeFault>,
-    /// Links that are cut.
-    pub cuts: Vec<LinkFault>,
-    /// Links that are repaired.
-    pub heals: Vec<Repair>,
-    /// Partitions of the network.
-    pub partitions: Vec<Partition>,
-    /// What is done by hand at points of the trace.
-    pub interventions: Vec<Intervention>,
+    /// Faults, repairs and interventions.
+    pub faults: Faults,
     /// How long messages travel.
     pub delay: Delay,
     /// Whether messages may overtake each other on a link.
@@ -83,14 +69,7 @@ impl Default for ElectionSpec {
             initiators: None,
             notice: Notice::Oracle,
             runs: false,
-            crashes: Vec::new(),
-            recoveries: Vec::new(),
-            joins: Vec::new(),
-            retirements: Vec::new(),
-            cuts: Vec::new(),
-            heals: Vec::new(),
-            partitions: Vec::new(),
-            interventions: Vec::new(),
+            faults: Faults::default(),
             delay: Delay::Unit,
             unordered: false,
             loss: 0.0,
@@ -102,6 +81,30 @@ impl Default for ElectionSpec {
             threads: 1,
         }
     }
+}
+
+/// What happens to nodes, links and messages besides the election. Empty by default.
+///
+/// [`ElectionSpec::set`] adds to it, with the text that the command line takes: `spec.set(Field::Crashes, "3@10")` lets
+/// position 3 crash at tick 10.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Faults {
+    /// Nodes that crash.
+    pub(super) crashes: Vec<NodeFault>,
+    /// Nodes that recover.
+    pub(super) recoveries: Vec<NodeFault>,
+    /// Nodes that join.
+    pub(super) joins: Vec<NodeFault>,
+    /// Nodes that retire.
+    pub(super) retirements: Vec<NodeFault>,
+    /// Links that are cut.
+    pub(super) cuts: Vec<LinkFault>,
+    /// Links that are repaired.
+    pub(super) heals: Vec<Repair>,
+    /// Partitions of the network.
+    pub(super) partitions: Vec<Partition>,
+    /// What is done by hand at points of the trace.
+    pub(super) interventions: Vec<Intervention>,
 }
 
 /// A scenario that passed all checks, with warnings about it.

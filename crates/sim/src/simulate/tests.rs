@@ -3,12 +3,17 @@ use hustings_algorithms::ring::ChangRoberts;
 use proptest::prelude::*;
 
 use super::*;
-use crate::parse::Starts;
 use crate::scenario::{FaultKind, Start};
 use crate::trace::file::{Limits, TraceFile};
 
 fn ring(nodes: u32) -> ElectionSpec {
     ElectionSpec { nodes: Some(nodes), ..ElectionSpec::default() }
+}
+
+/// The same with these fields.
+fn with(mut spec: ElectionSpec, fields: &[(Field, &str)]) -> ElectionSpec {
+    fields.iter().for_each(|(field, text)| spec.set(*field, text).expect("the text is allowed"));
+    spec
 }
 
 fn scenario(spec: &ElectionSpec) -> Scenario {
@@ -53,7 +58,7 @@ fn random_ids_are_a_permutation_that_the_seed_decides() {
 
 #[test]
 fn those_who_are_down_at_the_start_do_not_start() {
-    let spec = ElectionSpec { crashes: vec![read("0@0")], joins: vec![read("2@9")], ..ring(4) };
+    let spec = with(ring(4), &[(Field::Crashes, "0@0"), (Field::Joins, "2@9")]);
     let starts = |initiators: &str| -> Vec<u32> {
         let spec = ElectionSpec { initiators: Some(read(initiators)), ..spec.clone() };
         scenario(&spec).starts.iter().map(|start| start.at).collect()
@@ -67,7 +72,7 @@ fn those_who_are_down_at_the_start_do_not_start() {
 
 #[test]
 fn a_start_signal_for_a_dead_node_is_allowed_and_pointed_out() {
-    let spec = ElectionSpec { crashes: vec![read("1@3")], initiators: Some(read("1@2,1@5")), ..ring(4) };
+    let spec = with(ElectionSpec { initiators: Some(read("1@2,1@5")), ..ring(4) }, &[(Field::Crashes, "1@3")]);
     let built = spec.build(&ChangRoberts::ABOUT).expect("it is allowed");
     assert_eq!(built.scenario.starts, [Start { at: 1, tick: 2 }, Start { at: 1, tick: 5 }]);
     assert_eq!(built.warnings, [Warning::InitiatorDown { at: 1, tick: 5 }]);
@@ -75,43 +80,45 @@ fn a_start_signal_for_a_dead_node_is_allowed_and_pointed_out() {
 
 #[test]
 fn nodes_go_down_and_up_in_turn() {
-    let sound = ElectionSpec { crashes: vec![read("1@3"), read("1@8")], recoveries: vec![read("1@5")], ..ring(4) };
+    let sound = with(ring(4), &[(Field::Crashes, "1@3"), (Field::Crashes, "1@8"), (Field::Recoveries, "1@5")]);
     let kinds: Vec<FaultKind> = scenario(&sound).faults.into_iter().map(|fault| fault.what).collect();
     assert_eq!(kinds, [FaultKind::Crash(1), FaultKind::Recover(1), FaultKind::Crash(1)]);
-    let twice = ElectionSpec { crashes: vec![read("1@3"), read("1@8")], ..ring(4) };
+    let twice = with(ring(4), &[(Field::Crashes, "1@3"), (Field::Crashes, "1@8")]);
     assert_eq!(rejected(&twice), "crashes[1]: position 1 is down then; allowed: a node that is up");
-    let up = ElectionSpec { recoveries: vec![read("1@3")], ..ring(4) };
+    let up = with(ring(4), &[(Field::Recoveries, "1@3")]);
     assert_eq!(rejected(&up), "recoveries[0]: position 1 is up then; allowed: a node that is down");
-    let at_once = ElectionSpec { crashes: vec![read("1@3")], recoveries: vec![read("1@3")], ..ring(4) };
+    let at_once = with(ring(4), &[(Field::Crashes, "1@3"), (Field::Recoveries, "1@3")]);
     assert!(rejected(&at_once).contains("another change at tick 3"));
-    let late = ElectionSpec { crashes: vec![read("1@3")], until: Some(2), ..ring(4) };
+    let late = with(ElectionSpec { until: Some(2), ..ring(4) }, &[(Field::Crashes, "1@3")]);
     assert_eq!(rejected(&late), "crashes[0]: the last tick is 2; allowed: ticks 0 to 2");
-    let joined = ElectionSpec { crashes: vec![read("1@3")], joins: vec![read("1@5")], ..ring(4) };
+    let joined = with(ring(4), &[(Field::Crashes, "1@3"), (Field::Joins, "1@5")]);
     assert_eq!(rejected(&joined), "crashes[0]: position 1 is down then; allowed: a node that is up");
-    let again = ElectionSpec { joins: vec![read("1@3"), read("1@5")], ..ring(4) };
+    let again = with(ring(4), &[(Field::Joins, "1@3"), (Field::Joins, "1@5")]);
     assert!(rejected(&again).contains("known already"));
 }
 
 #[test]
 fn links_are_cut_and_mended_in_turn() {
-    let sound =
-        ElectionSpec { cuts: vec![read("0-3@2"), read("1-0@2")], heals: vec![read("3-0@4"), read("all@5")], ..ring(4) };
+    let sound = with(
+        ring(4),
+        &[(Field::Cuts, "0-3@2"), (Field::Cuts, "1-0@2"), (Field::Heals, "3-0@4"), (Field::Heals, "all@5")],
+    );
     assert_eq!(scenario(&sound).faults.len(), 4);
-    let none = ElectionSpec { cuts: vec![read("0-2@2")], ..ring(4) };
+    let none = with(ring(4), &[(Field::Cuts, "0-2@2")]);
     assert_eq!(rejected(&none), "cuts[0]: positions 0 and 2 are not linked; allowed: neighbours, such as 0-1");
-    let twice = ElectionSpec { cuts: vec![read("0-1@2"), read("1-0@3")], ..ring(4) };
+    let twice = with(ring(4), &[(Field::Cuts, "0-1@2"), (Field::Cuts, "1-0@3")]);
     assert_eq!(rejected(&twice), "cuts[1]: the link is cut then; allowed: a link that is whole");
-    let whole = ElectionSpec { heals: vec![read("0-1@2")], ..ring(4) };
+    let whole = with(ring(4), &[(Field::Heals, "0-1@2")]);
     assert_eq!(rejected(&whole), "heals[0]: the link is whole then; allowed: a link that is cut");
 }
 
 #[test]
 fn a_partition_puts_the_rest_in_a_group_of_its_own() {
-    let split = ElectionSpec { partitions: vec![read("0-1,5/2@7")], ..ring(6) };
+    let split = with(ring(6), &[(Field::Partitions, "0-1,5/2@7")]);
     assert_eq!(scenario(&split).faults[0].what, FaultKind::Partition(vec![1, 1, 2, 0, 0, 1]));
-    let nothing = ElectionSpec { partitions: vec![read("0-5@7")], ..ring(6) };
+    let nothing = with(ring(6), &[(Field::Partitions, "0-5@7")]);
     assert!(rejected(&nothing).contains("all positions are in one group"));
-    let beyond = ElectionSpec { partitions: vec![read("0-2/3-6@7")], ..ring(6) };
+    let beyond = with(ring(6), &[(Field::Partitions, "0-2/3-6@7")]);
     assert_eq!(rejected(&beyond), "partitions[0]: there is no position 6; allowed: 0 to 5");
 }
 
@@ -142,12 +149,8 @@ fn a_trace_is_of_the_same_run() {
 
 #[test]
 fn what_was_recorded_can_be_replayed_and_what_was_tampered_with_cannot() {
-    let spec = ElectionSpec {
-        crashes: vec![read("2@3")],
-        recoveries: vec![read("2@9")],
-        values: Some(read("4,1,3,2")),
-        ..ring(4)
-    };
+    let valued = ElectionSpec { values: Some(read("4,1,3,2")), ..ring(4) };
+    let spec = with(valued, &[(Field::Crashes, "2@3"), (Field::Recoveries, "2@9")]);
     let scenario = scenario(&spec);
     let mut text = Vec::new();
     let outcome =

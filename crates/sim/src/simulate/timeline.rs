@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use hustings_protocol::Port;
 
-use super::{ElectionSpec, Field, FieldRef, SpecError, SpecProblem};
+use super::{Faults, Field, FieldRef, SpecError, SpecProblem};
 use crate::parse::{LinkFault, NodeFault, Repair};
 use crate::scenario::{Fault, FaultKind};
 use crate::topology::Network;
@@ -33,15 +33,15 @@ struct Unchecked {
 }
 
 impl Timeline {
-    pub(super) fn new(spec: &ElectionSpec, network: &Network, until: u64) -> Result<Self, SpecError> {
-        let mut unchecked = Self::collect(spec, network)?;
+    pub(super) fn new(faults: &Faults, network: &Network, until: u64) -> Result<Self, SpecError> {
+        let mut unchecked = Self::collect(faults, network)?;
         if unchecked.len() > MAX_FAULTS {
             return Err(SpecProblem::TooManyFaults { count: unchecked.len(), max: MAX_FAULTS }.into());
         }
         unchecked.sort_by_key(|fault| fault.tick);
         let mut timeline = Timeline {
             faults: Vec::with_capacity(unchecked.len()),
-            initially_up: spec.joins.iter().map(|join| (join.at, false)).collect(),
+            initially_up: faults.joins.iter().map(|join| (join.at, false)).collect(),
             changes: BTreeMap::new(),
             cut: BTreeSet::new(),
         };
@@ -56,35 +56,35 @@ impl Timeline {
     }
 
     /// All faults; those of one tick in the order in which they take effect: nodes, repairs of links, cuts.
-    fn collect(spec: &ElectionSpec, network: &Network) -> Result<Vec<Unchecked>, SpecError> {
+    fn collect(faults: &Faults, network: &Network) -> Result<Vec<Unchecked>, SpecError> {
         type NodeList<'a> = (Field, &'a [NodeFault], fn(u32) -> FaultKind);
         let nodes: [NodeList<'_>; 4] = [
-            (Field::Crashes, &spec.crashes, FaultKind::Crash),
-            (Field::Recoveries, &spec.recoveries, FaultKind::Recover),
-            (Field::Joins, &spec.joins, FaultKind::Join),
-            (Field::Retirements, &spec.retirements, FaultKind::Retire),
+            (Field::Crashes, &faults.crashes, FaultKind::Crash),
+            (Field::Recoveries, &faults.recoveries, FaultKind::Recover),
+            (Field::Joins, &faults.joins, FaultKind::Join),
+            (Field::Retirements, &faults.retirements, FaultKind::Retire),
         ];
         let mut unchecked: Vec<Unchecked> = Vec::new();
-        for (field, faults, kind) in nodes {
-            unchecked.extend(faults.iter().enumerate().map(|(index, fault)| Unchecked {
+        for (field, list, kind) in nodes {
+            unchecked.extend(list.iter().enumerate().map(|(index, fault)| Unchecked {
                 tick: fault.tick,
                 field: FieldRef::entry(field, index, fault),
                 what: kind(fault.at),
             }));
         }
-        unchecked.extend(spec.heals.iter().enumerate().map(|(index, repair)| {
+        unchecked.extend(faults.heals.iter().enumerate().map(|(index, repair)| {
             let (tick, what) = match *repair {
                 Repair::Link(LinkFault { ends: (from, to), tick }) => (tick, FaultKind::Heal(from, to)),
                 Repair::All { tick } => (tick, FaultKind::HealAll),
             };
             Unchecked { tick, field: FieldRef::entry(Field::Heals, index, repair), what }
         }));
-        unchecked.extend(spec.cuts.iter().enumerate().map(|(index, cut)| Unchecked {
+        unchecked.extend(faults.cuts.iter().enumerate().map(|(index, cut)| Unchecked {
             tick: cut.tick,
             field: FieldRef::entry(Field::Cuts, index, cut),
             what: FaultKind::Cut(cut.ends.0, cut.ends.1),
         }));
-        for (index, partition) in spec.partitions.iter().enumerate() {
+        for (index, partition) in faults.partitions.iter().enumerate() {
             let field = FieldRef::entry(Field::Partitions, index, partition);
             let what = FaultKind::Partition(groups(&field, &partition.groups, network.size())?);
             unchecked.push(Unchecked { tick: partition.tick, field, what });

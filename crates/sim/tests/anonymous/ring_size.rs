@@ -6,13 +6,12 @@ use hustings_algorithms::anonymous::{RingSize, RingSizeParams};
 use hustings_algorithms::{Algorithm, Setting};
 use hustings_protocol::{Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol, Recorder, StartReason};
 use hustings_sim::outcome::{Outcome, Times};
-use hustings_sim::parse::NodeFault;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::simulate::{ElectionSpec, params};
+use hustings_sim::simulate::{ElectionSpec, Field, params};
 use hustings_sim::topology::{Network, Ring};
 use proptest::prelude::*;
 
-use crate::common::elections::simulate;
+use crate::common::elections::{simulate, with};
 use crate::common::sample::Sample;
 
 fn ring(size: u32) -> Scenario {
@@ -157,28 +156,23 @@ fn nobody_leads() {
 
 #[test]
 fn one_node_or_no_id_is_refused() {
-    let down = |at: u32| NodeFault { at, tick: 0 };
-    let asked = |nodes, crashes: &[u32]| {
-        let crashes = crashes.iter().copied().map(down).collect();
-        let request = ElectionSpec { nodes: Some(nodes), crashes, ..ElectionSpec::default() };
+    let asked = |nodes, crashes: &[&str]| {
+        let crashes: Vec<_> = crashes.iter().map(|one| (Field::Crashes, *one)).collect();
+        let request = with(ElectionSpec { nodes: Some(nodes), ..ElectionSpec::default() }, &crashes);
         request.build(&RingSize::ABOUT).map(|_| ()).map_err(|error| error.to_string())
     };
     let refused = Err("ring-size takes 2 nodes or more, and 1 would be up at tick 0".to_string());
-    assert_eq!((asked(2, &[]), asked(4, &[1, 3])), (Ok(()), Ok(())));
+    assert_eq!((asked(2, &[]), asked(4, &["1@0", "3@0"])), (Ok(()), Ok(())));
     assert_eq!(asked(1, &[]), refused);
-    assert_eq!(asked(4, &[1, 2, 3]), refused, "its first estimate is 2, which would be too great");
+    assert_eq!(asked(4, &["1@0", "2@0", "3@0"]), refused, "its first estimate is 2, which would be too great");
     assert!(params::<RingSize>(&["R=0".to_string()]).is_err_and(|error| error.to_string().contains("of at least 1")));
 }
 
 /// Of two nodes one is left, alone in its view: no estimate of two any more.
 #[test]
 fn whoever_is_left_alone_has_no_estimate() {
-    let request = ElectionSpec {
-        nodes: Some(2),
-        runs: true,
-        crashes: vec![NodeFault { at: 1, tick: 50 }],
-        ..ElectionSpec::default()
-    };
+    let two = ElectionSpec { nodes: Some(2), runs: true, ..ElectionSpec::default() };
+    let request = with(two, &[(Field::Crashes, "1@50")]);
     let outcome = estimate(16, &request.build(&RingSize::ABOUT).expect("it is sound").scenario);
     assert_eq!((outcome.live, outcome.estimate, outcome.agreement), (1, None, false));
 }

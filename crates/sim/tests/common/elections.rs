@@ -7,6 +7,7 @@ use hustings_algorithms::{Algorithm, Params};
 use hustings_elections::{Catalogue, Election};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
+use hustings_sim::simulate::{ElectionSpec, Field};
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::default);
 
@@ -21,6 +22,14 @@ pub(crate) fn election<A: Algorithm>(params: &A::Params) -> Box<dyn Election> {
 pub(crate) fn by_name(name: &str, params: &[String]) -> Box<dyn Election> {
     let known = CATALOGUE.find(name).expect("it is in the catalogue");
     known.election(params).unwrap_or_else(|error| panic!("{name} {params:?}: {error}"))
+}
+
+/// The same election with these fields.
+pub(crate) fn with(mut spec: ElectionSpec, fields: &[(Field, &str)]) -> ElectionSpec {
+    for (field, text) in fields {
+        spec.set(*field, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    spec
 }
 
 /// [`hustings_sim::simulate::simulate`].

@@ -13,9 +13,8 @@ use hustings_algorithms::runs::{Runs, ViewRule};
 use hustings_algorithms::{About, Algorithm, Goal};
 use hustings_sim::erased::{DynMessage, DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
-use hustings_sim::parse::NodeFault;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
-use hustings_sim::simulate::{self, ElectionSpec, simulate_general};
+use hustings_sim::simulate::{self, ElectionSpec, Field, simulate_general};
 use hustings_sim::trace::Observer;
 
 use crate::common::elections::by_name;
@@ -60,8 +59,8 @@ fn fits<A: Algorithm>(case: &Case, size: u32) -> bool {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     options: Vec<(&'static str, String)>,
-    /// Who crashes and recovers within a tick. The command line has no word for that.
-    restarts: Vec<NodeFault>,
+    /// Who crashes and recovers within a tick, and in which. The command line has no word for that.
+    restarts: Vec<(u32, u64)>,
     broken: Option<ViewRule>,
 }
 
@@ -73,7 +72,7 @@ impl fmt::Display for Case {
             value => write!(f, " {name} {value}"),
         })?;
         let mut restarts = self.restarts.iter();
-        restarts.try_for_each(|NodeFault { at, tick }| write!(f, " (and {at} restarts within tick {tick})"))
+        restarts.try_for_each(|(at, tick)| write!(f, " (and {at} restarts within tick {tick})"))
     }
 }
 
@@ -94,7 +93,7 @@ impl Case {
     }
 
     pub(crate) fn restart(mut self, at: u32, tick: u64) -> Self {
-        self.restarts.push(NodeFault { at, tick });
+        self.restarts.push((at, tick));
         self
     }
 
@@ -125,11 +124,11 @@ fn set(request: &mut ElectionSpec, name: &str, value: &str) -> Option<()> {
         "--topology" => request.topology = Some(value.parse().ok()?),
         "--initiators" => request.initiators = Some(value.parse().ok()?),
         "--notice" => request.notice = value.parse().ok()?,
-        "--crash" => request.crashes.push(value.parse().ok()?),
-        "--recover" => request.recoveries.push(value.parse().ok()?),
-        "--cut" => request.cuts.push(value.parse().ok()?),
-        "--heal" => request.heals.push(value.parse().ok()?),
-        "--partition" => request.partitions.push(value.parse().ok()?),
+        "--crash" => request.set(Field::Crashes, value).ok()?,
+        "--recover" => request.set(Field::Recoveries, value).ok()?,
+        "--cut" => request.set(Field::Cuts, value).ok()?,
+        "--heal" => request.set(Field::Heals, value).ok()?,
+        "--partition" => request.set(Field::Partitions, value).ok()?,
         "--delay" => request.delay = value.parse().ok()?,
         "--loss" => request.loss = value.parse().ok()?,
         "--seed" => request.seed = value.parse().ok()?,
@@ -158,7 +157,7 @@ impl Subject {
     pub(crate) fn prepared(&self, case: &Case) -> (Scenario, DynProtocol, Vec<DynRank>) {
         let planned = case.request().build(&self.about);
         let mut scenario = planned.unwrap_or_else(|refusal| panic!("{case}: {refusal}")).scenario;
-        for &NodeFault { at, tick } in &case.restarts {
+        for &(at, tick) in &case.restarts {
             scenario.faults.extend([FaultKind::Crash(at), FaultKind::Recover(at)].map(|what| Fault { tick, what }));
         }
         scenario.faults.sort_by_key(|fault| fault.tick);

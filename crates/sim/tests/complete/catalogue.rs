@@ -4,11 +4,11 @@ use hustings_algorithms::complete::{Bully, Campaigner, ImprovedBully, Invitation
 use hustings_algorithms::{Algorithm, Case, DefaultIds, Initiators, Params};
 use hustings_protocol::{Best, Id, Protocol, Value};
 use hustings_sim::scenario::{FaultKind, Scenario};
-use hustings_sim::simulate::{ElectionSpec, params, simulate_fast};
+use hustings_sim::simulate::{ElectionSpec, Field, params, simulate_fast};
 use proptest::prelude::*;
 
 use super::{any_ids, detected, fault, start, with_ids};
-use crate::common::elections::{election, expected, simulate};
+use crate::common::elections::{election, expected, simulate, with};
 use crate::common::erased::run_algorithm;
 
 /// The formula, where there is one, gives what is measured.
@@ -137,11 +137,8 @@ fn defaults() {
     fn defaults<A: Algorithm>() {
         assert_eq!(A::ABOUT.default_ids, DefaultIds::PositionsFromOne);
         assert_eq!(A::ABOUT.initiators, Initiators::LowestLive);
-        let request = ElectionSpec {
-            nodes: Some(5),
-            crashes: vec!["0@0".parse().expect("it is written correctly")],
-            ..ElectionSpec::default()
-        };
+        let five = ElectionSpec { nodes: Some(5), ..ElectionSpec::default() };
+        let request = with(five, &[(Field::Crashes, "0@0")]);
         let scenario = request.build(&A::ABOUT).expect("nothing is wrong with it").scenario;
         assert_eq!((scenario.ids, scenario.starts), (vec![1, 2, 3, 4, 5], vec![start(1, 0)]));
         assert!(A::Params::default().get("T").is_some_and(|travel| travel == "1"));

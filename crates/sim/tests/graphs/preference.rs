@@ -94,8 +94,8 @@ fn a_second_election_counts_from_zero() {
 
 #[test]
 fn votes_are_taken_from_the_request() {
-    let request =
-        ElectionSpec { nodes: Some(6), votes: Some("0:3,1:3,2:3,3:3".parse().unwrap()), ..ElectionSpec::default() };
+    let votes = Some(vec![(0, 3), (1, 3), (2, 3), (3, 3)]);
+    let request = ElectionSpec { nodes: Some(6), votes, ..ElectionSpec::default() };
     let scenario = request.build(&Preference::ABOUT).unwrap().scenario;
     assert_eq!(run(&scenario).leader, Some(3));
 }

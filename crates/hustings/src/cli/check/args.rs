@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hustings_check::{CheckRequest, FaultBudget, IdOrders, Timing, available_memory};
-use hustings_sim::parse::{Ids, Starts};
-use hustings_sim::simulate::Field;
+use hustings_sim::simulate::{Field, Ids, Starts};
 use hustings_sim::trace;
 
 use super::values::{self, Initiators, Links, Order};

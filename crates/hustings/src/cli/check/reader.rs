@@ -1,6 +1,6 @@
 //! Parses the parts of a value, with errors like those of the simulator's own fields.
 
-use hustings_sim::parse::{ParseError, Problem};
+use hustings_sim::simulate::{ParseError, Problem};
 use hustings_text::nearest;
 
 /// Parses the parts of a text, and makes errors that carry the whole text.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hustings_check::{Channels, Timing};
-use hustings_sim::parse::{Ids, ParseError, Problem, Starts};
+use hustings_sim::simulate::{Ids, ParseError, Problem, Starts};
 
 use super::reader::Reader;
 

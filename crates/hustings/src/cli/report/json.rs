@@ -1,7 +1,6 @@
 //! The report as one JSON object. The order of its keys is part of the format.
 
 use hustings_algorithms::Goal;
-use hustings_sim::parse::NodeCheat;
 use serde_json::{Map, Value, json};
 
 use super::{NoticeRule, Report};
@@ -45,7 +44,8 @@ pub(crate) fn render(report: &Report<'_>) -> Value {
         object["names"] = outcome.names.iter().map(|(at, name)| json!({"position": at, "name": name})).collect();
     }
     if !report.scenario.cheats.is_empty() {
-        let cheat = |cheat: NodeCheat| json!({"position": cheat.at, "cheat": cheat.to_string(), "acted": report.has_cheated(cheat.at)});
+        let cheat =
+            |(at, typed): (u32, String)| json!({"position": at, "cheat": typed, "acted": report.has_cheated(at)});
         let notice = |(at, rule): &(u32, NoticeRule)| json!({"position": at, "rule": rule.name()});
         object["cheats"] = report.cheats().map(cheat).collect();
         object["noticed"] = report.notices().iter().map(notice).collect();

@@ -4,11 +4,10 @@ pub(crate) mod json;
 mod picture;
 pub(crate) mod text;
 
-use hustings_algorithms::{About, Goal, Identity};
+use hustings_algorithms::{About, Cheat, Goal, Identity};
 use hustings_elections::Election;
 use hustings_protocol::Cheating;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::parse::NodeCheat;
 use hustings_sim::scenario::Scenario;
 
 /// The data of a report.
@@ -47,9 +46,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The nodes that were told to cheat.
-    pub(crate) fn cheats(&self) -> impl Iterator<Item = NodeCheat> {
-        self.scenario.cheats.iter().map(|&(at, cheat)| NodeCheat { at, cheat })
+    /// The nodes that were told to cheat: their positions, and what was typed.
+    pub(crate) fn cheats(&self) -> impl Iterator<Item = (u32, String)> {
+        self.scenario.cheats.iter().map(|&(at, cheat)| match cheat {
+            Cheat::Rank => (at, format!("{at}:rank")),
+            Cheat::Ack => (at, format!("{at}:ack")),
+        })
     }
 
     /// Whether this node has cheated.

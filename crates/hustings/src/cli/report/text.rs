@@ -66,9 +66,9 @@ fn found(text: &mut String, report: &Report<'_>, colour: bool) {
 
 /// Which nodes that were told to cheat did, and who noticed it by which rule.
 fn cheats(text: &mut String, report: &Report<'_>, colour: bool) {
-    for cheat in report.cheats() {
-        let acted = if report.has_cheated(cheat.at) { "acted" } else { "had no occasion to act" };
-        line(text, "cheat", &format!("{cheat}: position {} {acted}", cheat.at));
+    for (at, typed) in report.cheats() {
+        let acted = if report.has_cheated(at) { "acted" } else { "had no occasion to act" };
+        line(text, "cheat", &format!("{typed}: position {at} {acted}"));
     }
     if report.scenario.cheats.is_empty() {
         return;
