@@ -7,6 +7,7 @@
 
 mod describe;
 pub mod file;
+mod header;
 mod jsonl;
 mod mermaid;
 #[cfg(test)]

@@ -1,0 +1,231 @@
+//! The first line of a trace: the configuration of the run.
+
+use std::collections::BTreeMap;
+
+use hustings_algorithms::Cheat;
+use hustings_protocol::{Best, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::general;
+use crate::replay::Setting;
+use crate::scenario::{Medium, Notice, Scenario};
+use crate::topology::{Complete, Graph, GraphError, Network, Ring};
+
+/// The version of the format.
+pub(crate) const VERSION: u32 = 1;
+
+/// The first line of a trace: the configuration of the run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// The version of the format.
+    pub version: u32,
+    /// The algorithm's name.
+    pub algorithm: String,
+    /// All parameters of the algorithm.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    /// The id of each position.
+    pub ids: Vec<u64>,
+    /// The values that are compared before the ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<Value>>,
+    /// Which end of the order wins.
+    #[serde(default)]
+    pub best: Best,
+    /// The links between positions.
+    pub network: NetworkForm,
+    /// Whether a send to all neighbours is one message.
+    #[serde(default)]
+    pub broadcast: bool,
+    /// Whether a message may be delivered twice.
+    #[serde(default)]
+    pub duplicates: bool,
+    /// How the failure of a leader is detected.
+    #[serde(default)]
+    pub notice: Notice,
+    /// Whether the algorithm runs in views of nodes that reach each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs: bool,
+    /// Positions that are down until they join.
+    #[serde(default)]
+    pub absent: Vec<u32>,
+    /// Voters and their choices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<(u32, u32)>,
+    /// Positions that cheat, and how.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cheats: Vec<(u32, Cheat)>,
+    /// The maximum number of messages delivered per tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<u64>,
+    /// The last tick that was simulated.
+    pub until: u64,
+    /// The seed of all randomness.
+    pub seed: u64,
+}
+
+/// The serialised form of a network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NetworkForm {
+    /// A ring.
+    Ring {
+        /// The number of positions.
+        size: u32,
+    },
+    /// A ring with an informer outside.
+    InformedRing {
+        /// The number of positions on the ring.
+        size: u32,
+    },
+    /// A complete network.
+    Complete {
+        /// The number of positions.
+        size: u32,
+    },
+    /// A graph.
+    Graph {
+        /// The number of positions.
+        size: u32,
+        /// Its links, lower position first.
+        links: Vec<(u32, u32)>,
+    },
+}
+
+impl NetworkForm {
+    /// The serialised form of a network.
+    pub(crate) fn of(network: &Network) -> Self {
+        match network {
+            Network::Ring(ring) => NetworkForm::Ring { size: ring.size },
+            Network::InformedRing(ring) => NetworkForm::InformedRing { size: ring.size },
+            Network::Complete(complete) => NetworkForm::Complete { size: complete.size },
+            Network::Graph(graph) => {
+                let ends = (0..graph.size()).flat_map(|at| graph.neighbours(at).iter().map(move |&other| (at, other)));
+                NetworkForm::Graph { size: graph.size(), links: ends.filter(|(at, other)| at < other).collect() }
+            }
+        }
+    }
+
+    /// The number of members.
+    pub(crate) fn members(&self) -> u32 {
+        match self {
+            NetworkForm::Ring { size }
+            | NetworkForm::InformedRing { size }
+            | NetworkForm::Complete { size }
+            | NetworkForm::Graph { size, .. } => *size,
+        }
+    }
+
+    /// Builds the network.
+    pub fn build(&self) -> Result<Network, GraphError> {
+        Ok(match self {
+            NetworkForm::Ring { size } => Network::Ring(Ring { size: *size }),
+            NetworkForm::InformedRing { size } => Network::InformedRing(Ring { size: *size }),
+            NetworkForm::Complete { size } => Network::Complete(Complete { size: *size }),
+            NetworkForm::Graph { size, links } => {
+                Network::Graph(Graph::new(*size, |link| links.iter().for_each(|&(from, to)| link(from, to)))?)
+            }
+        })
+    }
+}
+
+impl Header {
+    /// The header of a run.
+    pub fn new(algorithm: &str, params: BTreeMap<String, String>, scenario: &Scenario) -> Self {
+        Header {
+            version: VERSION,
+            algorithm: algorithm.to_owned(),
+            params,
+            ids: scenario.ids.clone(),
+            values: scenario.values.clone(),
+            best: scenario.best,
+            network: NetworkForm::of(&scenario.network),
+            broadcast: scenario.medium == Medium::Broadcast,
+            duplicates: scenario.may_duplicate(),
+            notice: scenario.notice,
+            runs: scenario.runs,
+            absent: general::absent(scenario),
+            votes: scenario.votes.clone(),
+            cheats: scenario.cheats.clone(),
+            bandwidth: scenario.bandwidth,
+            until: scenario.until,
+            seed: scenario.seed,
+        }
+    }
+
+    /// The setting of a replay on the network that [`NetworkForm::build`] returned.
+    pub fn setting<'a>(&self, network: &'a Network) -> Setting<'a> {
+        Setting {
+            network,
+            medium: if self.broadcast { Medium::Broadcast } else { Medium::Links },
+            notice: self.notice,
+            absent: self.absent.clone(),
+            duplicates: self.duplicates,
+        }
+    }
+
+    /// Checks the version, the lengths of lists, positions and duplicate ids.
+    pub(super) fn check(&self) -> Result<(), HeaderError> {
+        let size = self.network.members();
+        if self.version != VERSION {
+            return Err(HeaderError::Version(self.version));
+        }
+        if self.ids.len() != size as usize {
+            return Err(HeaderError::Length { what: "ids", given: self.ids.len(), size });
+        }
+        if let Some(values) = self.values.as_ref().filter(|values| values.len() != size as usize) {
+            return Err(HeaderError::Length { what: "values", given: values.len(), size });
+        }
+        if let Some(&at) = self.absent.iter().find(|&&at| at >= size) {
+            return Err(HeaderError::Absent { at, size });
+        }
+        let named = self.votes.iter().flat_map(|&(voter, choice)| [voter, choice]);
+        if let Some(at) = named.chain(self.cheats.iter().map(|&(at, _)| at)).find(|&at| at >= size) {
+            return Err(HeaderError::Beyond { at, size });
+        }
+        let mut ids = self.ids.clone();
+        ids.sort_unstable();
+        match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(HeaderError::DuplicateId(pair[0])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a header is invalid.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum HeaderError {
+    /// The version of the format is not supported.
+    #[error("the trace has version {0}; this program reads version {VERSION}")]
+    Version(u32),
+    /// A list does not have an entry for each position.
+    #[error("{given} {what} for a network of {size} positions; each needs one")]
+    Length {
+        /// The list.
+        what: &'static str,
+        /// Its length.
+        given: usize,
+        /// The number of positions.
+        size: u32,
+    },
+    /// `absent` names a position that does not exist.
+    #[error("`absent` names position {at}, but there are only {size}")]
+    Absent {
+        /// The position.
+        at: u32,
+        /// The number of positions.
+        size: u32,
+    },
+    /// `votes` or `cheats` names a position that does not exist.
+    #[error("`votes` or `cheats` names position {at}, but there are only {size}")]
+    Beyond {
+        /// The position.
+        at: u32,
+        /// The number of positions.
+        size: u32,
+    },
+    /// Two positions have the same id.
+    #[error("id {0} is given twice; ids must be different")]
+    DuplicateId(u64),
+}
