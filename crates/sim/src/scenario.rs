@@ -139,17 +139,19 @@ pub enum FaultKind {
 }
 
 /// Something that is done by hand at a point of a run. The records before that point are those of the run without it.
+///
+/// It comes from [`Field::Interventions`](crate::simulate::Field::Interventions).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Intervention {
     /// It is done as soon as the trace has this many records, in the same tick as the last of them.
-    pub after: u64,
+    pub(crate) after: u64,
     /// What is done.
-    pub action: Action,
+    pub(crate) action: Action,
 }
 
 /// What can be done by hand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Action {
+pub(crate) enum Action {
     /// A fault or repair, at once. Nodes crash and recover; they neither join nor retire.
     Fault(FaultKind),
     /// A node gets a start signal.
@@ -160,18 +162,18 @@ pub enum Action {
 
 /// A message, by the record that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct MessageRef {
+pub(crate) struct MessageRef {
     /// The number of the record.
-    pub record: u64,
+    pub(crate) record: u64,
     /// Its number among the messages of that record, as in [`Record::nth`](hustings_protocol::Record::nth).
-    pub nth: u32,
+    pub(crate) nth: u32,
     /// Whether its second delivery is meant.
-    pub copy: bool,
+    pub(crate) copy: bool,
 }
 
 /// What happens to a message in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MessageChange {
+pub(crate) enum MessageChange {
     /// It is lost, and its sender is not notified.
     Drop,
     /// It arrives this many ticks later. On links that keep order, so do the messages behind it.

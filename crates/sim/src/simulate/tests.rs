@@ -3,7 +3,7 @@ use hustings_algorithms::ring::ChangRoberts;
 use proptest::prelude::*;
 
 use super::*;
-use crate::scenario::{FaultKind, Start};
+use crate::scenario::{Action, FaultKind, Intervention, MessageChange, MessageRef, Start};
 use crate::trace::file::{Limits, TraceFile};
 
 fn ring(nodes: u32) -> ElectionSpec {
@@ -120,6 +120,13 @@ fn a_partition_puts_the_rest_in_a_group_of_its_own() {
     assert!(rejected(&nothing).contains("all positions are in one group"));
     let beyond = with(ring(6), &[(Field::Partitions, "0-2/3-6@7")]);
     assert_eq!(rejected(&beyond), "partitions[0]: there is no position 6; allowed: 0 to 5");
+}
+
+#[test]
+fn an_intervention_has_its_point_and_its_message() {
+    let by_text = with(ring(4), &[(Field::Interventions, "2:drop:0.1")]);
+    let action = Action::Message(MessageRef { record: 0, nth: 1, copy: false }, MessageChange::Drop);
+    assert_eq!(scenario(&by_text).interventions, [Intervention { after: 2, action }]);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use hustings_algorithms::complete::{Bully, BullyParams};
 use hustings_protocol::{Loss, TraceEvent};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::replay::{self, Setting as ReplaySetting};
-use hustings_sim::scenario::{Action, Intervention, MessageChange, MessageRef};
 use hustings_sim::simulate::{ElectionSpec, Field, erased, simulate, simulate_observed};
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
@@ -222,11 +221,4 @@ proptest! {
         check_prefix::<Bully>(&options, &listed)?;
         check_prefix::<ChangRoberts>(&options, &listed)?;
     }
-}
-
-#[test]
-fn an_intervention_by_value_is_the_same_as_by_text() {
-    let by_text = scenario::<Bully>(CRETE, &["2:drop:0.1"]);
-    let which = MessageRef { record: 0, nth: 1, copy: false };
-    assert_eq!(by_text.interventions, [Intervention { after: 2, action: Action::Message(which, MessageChange::Drop) }]);
 }
