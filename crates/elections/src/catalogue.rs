@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hustings_algorithms::catalogue::{ENTRIES, Entry, NameTaken, Visitor, check_names, visit};
 use hustings_algorithms::{About, Algorithm};
 use hustings_sim::simulate::{self, ReplayFileError, SpecError};
-use hustings_sim::trace::file::TraceFile;
+use hustings_sim::trace::TraceFile;
 
 use crate::{Compiled, Election, Replayed};
 

@@ -5,8 +5,7 @@ use std::io::BufRead;
 use hustings_elections::Catalogue;
 use hustings_protocol::Record;
 use hustings_sim::erased::DynMessage;
-use hustings_sim::trace::Format;
-use hustings_sim::trace::file::{Limits, TraceFile};
+use hustings_sim::trace::{Format, Limits, TraceFile};
 
 use crate::error::LabError;
 use crate::request::{self, Bounds};
@@ -50,7 +49,7 @@ pub(crate) fn read_trace(bytes: &[u8], catalogue: &Catalogue) -> Result<Timeline
         TraceFile::open(reader, limits).map_err(|error| wrong(error.to_string()))
     };
     let mut file = open()?;
-    let name = file.header().algorithm.clone();
+    let name = file.algorithm().to_string();
     let known = catalogue
         .find(&name)
         .ok_or_else(|| wrong(format!("there is no algorithm `{}`", hustings_text::quote(&name))))?;
@@ -62,7 +61,7 @@ pub(crate) fn read_trace(bytes: &[u8], catalogue: &Catalogue) -> Result<Timeline
         records.push(protocol.adopt(record).map_err(|error| wrong(error.to_string()))?);
     }
     let mut scenario = replayed.scenario;
-    if file.header().duplicates {
+    if file.has_duplicates() {
         // Only whether there may be copies matters for a replay.
         scenario.duplicate = scenario.duplicate.max(f64::MIN_POSITIVE);
     }

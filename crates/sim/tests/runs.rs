@@ -15,8 +15,7 @@ use hustings_sim::simulate::{
     ElectionSpec, Field, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
 };
 use hustings_sim::topology::{Network, Ring};
-use hustings_sim::trace::Format;
-use hustings_sim::trace::file::{Limits, TraceFile};
+use hustings_sim::trace::{Format, Limits, TraceFile};
 
 use sweep::{Case, subjects};
 

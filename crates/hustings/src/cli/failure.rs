@@ -11,7 +11,7 @@ use hustings_papers::sweep::SweepError;
 use hustings_papers::table::file::ResultsError;
 use hustings_sim::simulate::{Field, ReplayFileError, SpecError, SpecProblem};
 use hustings_sim::topology::BuildError;
-use hustings_sim::trace::file::FileError;
+use hustings_sim::trace::FileError;
 use hustings_text::{nearest, quote};
 
 use super::cluster::ClusterFailure;

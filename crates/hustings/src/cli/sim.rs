@@ -8,8 +8,7 @@ use hustings_elections::{Catalogue, Election, Known, Replayed};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::ReplayFileError;
-use hustings_sim::trace;
-use hustings_sim::trace::file::{Limits, TraceFile};
+use hustings_sim::trace::{self, Limits, TraceFile};
 
 use super::args::Format;
 use super::console::{Console, Exit};

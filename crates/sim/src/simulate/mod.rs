@@ -37,8 +37,7 @@ use crate::engine::general;
 use crate::erased::{DynMessage, DynProtocol, DynRank, ScenarioRank};
 use crate::outcome::Outcome;
 use crate::scenario::{Delay, Medium, Notice, Scenario};
-use crate::trace::file::{Header, TraceWriter};
-use crate::trace::{self, Format, Names, Observer, Stream};
+use crate::trace::{self, Format, Names, Observer, Stream, TraceWriter};
 
 pub use error::{SpecError, SpecProblem, Warning};
 pub use field::{Field, FieldRef};
@@ -114,8 +113,7 @@ pub fn simulate_traced<A: Algorithm>(
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
     let (protocol, ranks) = erased::<A>(params, scenario);
-    let header = Header::new(A::ABOUT.name, described(params), scenario);
-    let mut outcome = traced(&A::ABOUT, &protocol, &ranks, scenario, &header, format, out)?;
+    let mut outcome = traced(&A::ABOUT, &protocol, &ranks, scenario, described(params), format, out)?;
     apply_goal(&A::ABOUT, &mut outcome);
     Ok(outcome)
 }
@@ -125,7 +123,7 @@ fn traced(
     protocol: &DynProtocol,
     ranks: &[DynRank],
     scenario: &Scenario,
-    header: &Header,
+    params: BTreeMap<String, String>,
     format: Format,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
@@ -143,7 +141,7 @@ fn traced(
             stream.finish().map(|_| outcome)
         }
         Format::Jsonl => {
-            let mut writer = TraceWriter::new(out, header)?;
+            let mut writer = TraceWriter::new(out, about.name, params, scenario)?;
             let outcome = simulate_general(protocol, ranks, scenario, Some(&mut writer));
             writer.finish().map(|_| outcome)
         }

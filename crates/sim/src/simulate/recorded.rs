@@ -12,7 +12,8 @@ use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
 use crate::scenario::{Fault, FaultKind, Scenario};
 use crate::topology::{GraphError, Network};
-use crate::trace::file::{FileError, Header, TraceFile};
+use crate::trace::header::Header;
+use crate::trace::{FileError, TraceFile};
 
 /// The result of a replay.
 #[derive(Clone, PartialEq, Debug)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::scenario::{Action, FaultKind, Intervention, MessageChange, MessageRef, Start};
-use crate::trace::file::{Limits, TraceFile};
+use crate::trace::{Limits, TraceFile};
 
 fn ring(nodes: u32) -> ElectionSpec {
     ElectionSpec { nodes: Some(nodes), ..ElectionSpec::default() }

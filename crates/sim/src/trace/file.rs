@@ -8,12 +8,14 @@
 //! [`TraceWriter`] writes a trace during the run; [`TraceFile`] reads one. The length of a line and the number of
 //! records are limited.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 
 use hustings_protocol::{Message, Record};
 
 use super::Observer;
-pub use super::header::{Header, HeaderError, NetworkForm};
+use super::header::{Header, VERSION};
+use crate::scenario::Scenario;
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +57,38 @@ pub enum FileError {
         /// The cause.
         source: serde_json::Error,
     },
-    /// The header is invalid.
-    #[error("line 1: {0}")]
-    Header(#[from] HeaderError),
+    /// The version of the format is not supported.
+    #[error("line 1: the trace has version {0}; this program reads version {VERSION}")]
+    Version(u32),
+    /// A list does not have an entry for each position.
+    #[error("line 1: {given} {what} for a network of {size} positions; each needs one")]
+    Length {
+        /// The list.
+        what: &'static str,
+        /// Its length.
+        given: usize,
+        /// The number of positions.
+        size: u32,
+    },
+    /// `absent` names a position that does not exist.
+    #[error("line 1: `absent` names position {at}, but there are only {size}")]
+    Absent {
+        /// The position.
+        at: u32,
+        /// The number of positions.
+        size: u32,
+    },
+    /// `votes` or `cheats` names a position that does not exist.
+    #[error("line 1: `votes` or `cheats` names position {at}, but there are only {size}")]
+    Beyond {
+        /// The position.
+        at: u32,
+        /// The number of positions.
+        size: u32,
+    },
+    /// Two positions have the same id.
+    #[error("line 1: id {0} is given twice; ids must be different")]
+    DuplicateId(u64),
 }
 
 /// Limits for reading a trace.
@@ -109,8 +140,18 @@ impl<R: BufRead> TraceFile<R> {
         TraceFile { reader: Box::new(reader), limits, header, line, buffer }
     }
 
+    /// The name of the algorithm whose run this is.
+    pub fn algorithm(&self) -> &str {
+        &self.header.algorithm
+    }
+
+    /// Whether messages may arrive twice.
+    pub fn has_duplicates(&self) -> bool {
+        self.header.duplicates
+    }
+
     /// The header.
-    pub fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         &self.header
     }
 
@@ -158,9 +199,14 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Writes the header.
-    pub fn new(mut writer: W, header: &Header) -> io::Result<Self> {
-        serde_json::to_writer(&mut writer, header)?;
+    /// Writes the header: the name of the algorithm, all its parameters, and what a replay must know of the scenario.
+    pub fn new(
+        mut writer: W,
+        algorithm: &str,
+        params: BTreeMap<String, String>,
+        scenario: &Scenario,
+    ) -> io::Result<Self> {
+        serde_json::to_writer(&mut writer, &Header::new(algorithm, params, scenario))?;
         writer.write_all(b"\n")?;
         Ok(TraceWriter { writer, error: None })
     }

@@ -6,69 +6,70 @@ use hustings_algorithms::Cheat;
 use hustings_protocol::{Best, Value};
 use serde::{Deserialize, Serialize};
 
+use super::FileError;
 use crate::engine::general;
 use crate::replay::Setting;
 use crate::scenario::{Medium, Notice, Scenario};
 use crate::topology::{Complete, Graph, GraphError, Network, Ring};
 
 /// The version of the format.
-pub(crate) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// The first line of a trace: the configuration of the run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub(crate) struct Header {
     /// The version of the format.
-    pub version: u32,
+    pub(crate) version: u32,
     /// The algorithm's name.
-    pub algorithm: String,
+    pub(crate) algorithm: String,
     /// All parameters of the algorithm.
     #[serde(default)]
-    pub params: BTreeMap<String, String>,
+    pub(crate) params: BTreeMap<String, String>,
     /// The id of each position.
-    pub ids: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
     /// The values that are compared before the ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub values: Option<Vec<Value>>,
+    pub(crate) values: Option<Vec<Value>>,
     /// Which end of the order wins.
     #[serde(default)]
-    pub best: Best,
+    pub(crate) best: Best,
     /// The links between positions.
-    pub network: NetworkForm,
+    pub(crate) network: NetworkForm,
     /// Whether a send to all neighbours is one message.
     #[serde(default)]
-    pub broadcast: bool,
+    pub(crate) broadcast: bool,
     /// Whether a message may be delivered twice.
     #[serde(default)]
-    pub duplicates: bool,
+    pub(crate) duplicates: bool,
     /// How the failure of a leader is detected.
     #[serde(default)]
-    pub notice: Notice,
+    pub(crate) notice: Notice,
     /// Whether the algorithm runs in views of nodes that reach each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub runs: bool,
+    pub(crate) runs: bool,
     /// Positions that are down until they join.
     #[serde(default)]
-    pub absent: Vec<u32>,
+    pub(crate) absent: Vec<u32>,
     /// Voters and their choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub votes: Vec<(u32, u32)>,
+    pub(crate) votes: Vec<(u32, u32)>,
     /// Positions that cheat, and how.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cheats: Vec<(u32, Cheat)>,
+    pub(crate) cheats: Vec<(u32, Cheat)>,
     /// The maximum number of messages delivered per tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bandwidth: Option<u64>,
+    pub(crate) bandwidth: Option<u64>,
     /// The last tick that was simulated.
-    pub until: u64,
+    pub(crate) until: u64,
     /// The seed of all randomness.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// The serialised form of a network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum NetworkForm {
+pub(crate) enum NetworkForm {
     /// A ring.
     Ring {
         /// The number of positions.
@@ -95,7 +96,7 @@ pub enum NetworkForm {
 
 impl NetworkForm {
     /// The serialised form of a network.
-    pub(crate) fn of(network: &Network) -> Self {
+    fn of(network: &Network) -> Self {
         match network {
             Network::Ring(ring) => NetworkForm::Ring { size: ring.size },
             Network::InformedRing(ring) => NetworkForm::InformedRing { size: ring.size },
@@ -108,7 +109,7 @@ impl NetworkForm {
     }
 
     /// The number of members.
-    pub(crate) fn members(&self) -> u32 {
+    fn members(&self) -> u32 {
         match self {
             NetworkForm::Ring { size }
             | NetworkForm::InformedRing { size }
@@ -118,7 +119,7 @@ impl NetworkForm {
     }
 
     /// Builds the network.
-    pub fn build(&self) -> Result<Network, GraphError> {
+    pub(crate) fn build(&self) -> Result<Network, GraphError> {
         Ok(match self {
             NetworkForm::Ring { size } => Network::Ring(Ring { size: *size }),
             NetworkForm::InformedRing { size } => Network::InformedRing(Ring { size: *size }),
@@ -132,7 +133,7 @@ impl NetworkForm {
 
 impl Header {
     /// The header of a run.
-    pub fn new(algorithm: &str, params: BTreeMap<String, String>, scenario: &Scenario) -> Self {
+    pub(super) fn new(algorithm: &str, params: BTreeMap<String, String>, scenario: &Scenario) -> Self {
         Header {
             version: VERSION,
             algorithm: algorithm.to_owned(),
@@ -155,7 +156,7 @@ impl Header {
     }
 
     /// The setting of a replay on the network that [`NetworkForm::build`] returned.
-    pub fn setting<'a>(&self, network: &'a Network) -> Setting<'a> {
+    pub(crate) fn setting<'a>(&self, network: &'a Network) -> Setting<'a> {
         Setting {
             network,
             medium: if self.broadcast { Medium::Broadcast } else { Medium::Links },
@@ -166,66 +167,61 @@ impl Header {
     }
 
     /// Checks the version, the lengths of lists, positions and duplicate ids.
-    pub(super) fn check(&self) -> Result<(), HeaderError> {
+    pub(super) fn check(&self) -> Result<(), FileError> {
         let size = self.network.members();
         if self.version != VERSION {
-            return Err(HeaderError::Version(self.version));
+            return Err(FileError::Version(self.version));
         }
         if self.ids.len() != size as usize {
-            return Err(HeaderError::Length { what: "ids", given: self.ids.len(), size });
+            return Err(FileError::Length { what: "ids", given: self.ids.len(), size });
         }
         if let Some(values) = self.values.as_ref().filter(|values| values.len() != size as usize) {
-            return Err(HeaderError::Length { what: "values", given: values.len(), size });
+            return Err(FileError::Length { what: "values", given: values.len(), size });
         }
         if let Some(&at) = self.absent.iter().find(|&&at| at >= size) {
-            return Err(HeaderError::Absent { at, size });
+            return Err(FileError::Absent { at, size });
         }
         let named = self.votes.iter().flat_map(|&(voter, choice)| [voter, choice]);
         if let Some(at) = named.chain(self.cheats.iter().map(|&(at, _)| at)).find(|&at| at >= size) {
-            return Err(HeaderError::Beyond { at, size });
+            return Err(FileError::Beyond { at, size });
         }
         let mut ids = self.ids.clone();
         ids.sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(HeaderError::DuplicateId(pair[0])),
+            Some(pair) => Err(FileError::DuplicateId(pair[0])),
             None => Ok(()),
         }
     }
 }
 
-/// Why a header is invalid.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum HeaderError {
-    /// The version of the format is not supported.
-    #[error("the trace has version {0}; this program reads version {VERSION}")]
-    Version(u32),
-    /// A list does not have an entry for each position.
-    #[error("{given} {what} for a network of {size} positions; each needs one")]
-    Length {
-        /// The list.
-        what: &'static str,
-        /// Its length.
-        given: usize,
-        /// The number of positions.
-        size: u32,
-    },
-    /// `absent` names a position that does not exist.
-    #[error("`absent` names position {at}, but there are only {size}")]
-    Absent {
-        /// The position.
-        at: u32,
-        /// The number of positions.
-        size: u32,
-    },
-    /// `votes` or `cheats` names a position that does not exist.
-    #[error("`votes` or `cheats` names position {at}, but there are only {size}")]
-    Beyond {
-        /// The position.
-        at: u32,
-        /// The number of positions.
-        size: u32,
-    },
-    /// Two positions have the same id.
-    #[error("id {0} is given twice; ids must be different")]
-    DuplicateId(u64),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Fault, FaultKind};
+
+    #[test]
+    fn a_header_describes_the_setting_of_a_replay() {
+        let graph = Graph::new(4, |link| [(0, 1), (1, 2), (3, 1)].iter().for_each(|&(a, b)| link(a, b)));
+        let networks = [
+            Network::Ring(Ring { size: 4 }),
+            Network::InformedRing(Ring { size: 4 }),
+            Network::Complete(Complete { size: 4 }),
+            Network::Graph(graph.expect("the links are a graph")),
+        ];
+        for network in networks {
+            let plain = Scenario::new(network);
+            let faults = vec![Fault { tick: 5, what: FaultKind::Join(2) }];
+            let (medium, notice) = (Medium::Broadcast, Notice::Poll(3));
+            let special = Scenario { medium, notice, duplicate: 0.1, faults, ..plain.clone() };
+            for scenario in [plain, special] {
+                let header = Header::new("any", BTreeMap::new(), &scenario);
+                let text = serde_json::to_string(&header).expect("a header can be written");
+                let read: Header = serde_json::from_str(&text).expect("and read");
+                assert_eq!(read, header);
+                let network = read.network.build().expect("the network is valid");
+                assert_eq!(network, scenario.network);
+                assert_eq!(read.setting(&network), Setting::of(&scenario));
+            }
+        }
+    }
 }

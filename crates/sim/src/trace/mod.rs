@@ -6,8 +6,8 @@
 //! This module knows no algorithm. Messages are shown from their serialised form.
 
 mod describe;
-pub mod file;
-mod header;
+mod file;
+pub(crate) mod header;
 mod jsonl;
 mod mermaid;
 #[cfg(test)]
@@ -27,6 +27,7 @@ use hustings_protocol::{Message, Record};
 use crate::parse::{ParseError, Reader};
 use crate::topology::Network;
 
+pub use file::{FileError, Limits, TraceFile, TraceWriter};
 pub(crate) use stream::Stream;
 
 /// Receives every record of a run as it happens.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use hustings_check::Violation;
-use hustings_sim::trace::file::{Header, TraceWriter};
-use hustings_sim::trace::{self, Format, Names, Observer};
+use hustings_sim::scenario::Scenario;
+use hustings_sim::trace::{self, Format, Names, Observer, TraceWriter};
 
 use super::Checked;
 
@@ -15,10 +15,11 @@ pub(super) fn write(checked: &Checked, violation: &Violation, format: Format, ou
     match format {
         Format::Jsonl => {
             let params = checked.election.params().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-            let mut header = Header::new(about.name, params, scenario);
-            header.duplicates = checked.faults.duplicates > 0;
-            header.until = header.until.max(records.last().map_or(0, |record| record.tick));
-            let mut writer = TraceWriter::new(out, &header)?;
+            // The file says only whether messages may arrive twice. In a check there is no probability.
+            let duplicate = if checked.faults.duplicates > 0 { 1.0 } else { 0.0 };
+            let until = scenario.until.max(records.last().map_or(0, |record| record.tick));
+            let recorded = Scenario { duplicate, until, ..scenario.clone() };
+            let mut writer = TraceWriter::new(out, about.name, params, &recorded)?;
             records.iter().for_each(|record| writer.record(record));
             writer.finish().map(|_| ())
         }
