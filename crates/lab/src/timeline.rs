@@ -10,7 +10,7 @@ use hustings_elections::Election;
 use hustings_protocol::{Event as Input, Loss, Message as _, Record, TraceEvent};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::replay::{Inspection, Setting};
+use hustings_sim::replay::Inspection;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::trace::payload_text;
 use serde::Serialize;
@@ -174,11 +174,11 @@ impl Timeline {
     /// The timeline of records of this election.
     pub fn new(election: &dyn Election, scenario: &Scenario, records: &[Record<DynMessage>]) -> Result<Self, LabError> {
         let (protocol, ranks) = election.protocol(scenario);
-        let setting = Setting::of(scenario);
         let broken = |error: hustings_sim::replay::ReplayError| {
             LabError::new("not-a-run", format!("the trace is not a run of {}: {error}", election.about().name))
         };
-        let inspection = Inspection::new(&protocol, &ranks, &setting).map_err(broken)?;
+        let inspection = Inspection::new(&protocol, &ranks, scenario).map_err(broken)?;
+        let absent = (0..scenario.network.size()).filter(|&at| !inspection.node(at).is_live).collect();
         let mut builder = Builder::new(election, scenario, inspection);
         let initial = builder.variables_of(0);
         builder.known = vec![initial.clone(); scenario.network.size() as usize];
@@ -193,9 +193,9 @@ impl Timeline {
             labels: builder.labels,
             members: network.members(),
             layout: Layout::of(election, scenario),
-            kinds: protocol.kinds().to_vec(),
+            kinds: election.kinds(scenario.runs).to_vec(),
             initial,
-            absent: setting.absent.clone(),
+            absent,
             total: records.len() as u64,
             events: builder.events,
             messages: builder.messages,

@@ -32,22 +32,22 @@ use crate::topology::Network;
 
 /// The configuration of a run, which its records do not contain.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Setting<'a> {
+pub(crate) struct Setting<'a> {
     /// The links between positions.
-    pub network: &'a Network,
+    pub(crate) network: &'a Network,
     /// How a send to all neighbours is counted.
-    pub medium: Medium,
+    pub(crate) medium: Medium,
     /// Positions that are down until they join.
-    pub absent: Vec<u32>,
+    pub(crate) absent: Vec<u32>,
     /// Whether a message may be delivered twice.
-    pub duplicates: bool,
+    pub(crate) duplicates: bool,
     /// How the failure of a leader is detected.
-    pub notice: Notice,
+    pub(crate) notice: Notice,
 }
 
 impl<'a> Setting<'a> {
     /// The setting of a scenario.
-    pub fn of(scenario: &'a Scenario) -> Self {
+    pub(crate) fn of(scenario: &'a Scenario) -> Self {
         Setting {
             network: &scenario.network,
             medium: scenario.medium,
@@ -59,13 +59,16 @@ impl<'a> Setting<'a> {
 }
 
 /// Replays a whole run of a protocol whose types are erased, and returns its outcome.
+///
+/// Of the scenario it uses what the records do not contain: the network, the medium, failure detection, who joins later
+/// and whether messages may arrive twice.
 pub fn replay(
     protocol: &DynProtocol,
     ranks: &[DynRank],
-    setting: &Setting<'_>,
+    scenario: &Scenario,
     records: Vec<Record<DynMessage>>,
 ) -> Result<Outcome, ReplayError> {
-    let mut replay = Replay::new(protocol, ranks, setting)?;
+    let mut replay = Replay::new(protocol, ranks, Setting::of(scenario))?;
     records.into_iter().try_for_each(|record| replay.step(record))?;
     let mut outcome = replay.finish();
     outcome.by_kind.truncate(protocol.kinds().len());
@@ -76,7 +79,7 @@ pub fn replay(
 pub(crate) struct Replay<'a, P: Protocol> {
     protocol: &'a P,
     ranks: &'a [P::Rank],
-    setting: &'a Setting<'a>,
+    setting: Setting<'a>,
     /// The number that the next record must have.
     number: u64,
     tick: u64,
@@ -101,7 +104,7 @@ type Returned = (Port, u32, SequenceNumber);
 
 impl<'a, P: Protocol> Replay<'a, P> {
     /// Starts a replay. There must be a rank for each position.
-    pub(crate) fn new(protocol: &'a P, ranks: &'a [P::Rank], setting: &'a Setting<'a>) -> Result<Self, ReplayError> {
+    pub(crate) fn new(protocol: &'a P, ranks: &'a [P::Rank], setting: Setting<'a>) -> Result<Self, ReplayError> {
         let size = setting.network.size();
         if ranks.len() != size as usize {
             return Err(ReplayError::Ranks { ranks: ranks.len(), size });
@@ -117,7 +120,6 @@ impl<'a, P: Protocol> Replay<'a, P> {
         Ok(Replay {
             protocol,
             ranks,
-            setting,
             number: 0,
             tick: 0,
             states: (0..size).map(|_| protocol.init()).collect(),
@@ -130,6 +132,7 @@ impl<'a, P: Protocol> Replay<'a, P> {
             timers: Timers::default(),
             notices: Notices::new(setting.notice),
             effects: Vec::new(),
+            setting,
         })
     }
 

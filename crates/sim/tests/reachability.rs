@@ -5,7 +5,7 @@ use hustings_protocol::{
     Change, Context, Effect, Event, Id, Loss, Port, Protocol, Record, StartReason, Timer, TraceEvent, kinds,
 };
 use hustings_sim::erased::DynProtocol;
-use hustings_sim::replay::{ReplayError, Setting};
+use hustings_sim::replay::ReplayError;
 use hustings_sim::scenario::FaultKind::{Crash, Cut, Heal, HealAll, Join, Partition, Recover, Retire};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::simulate_fast;
@@ -66,7 +66,7 @@ fn records(scenario: &Scenario) -> Vec<Record<Note>> {
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let (outcome, records) = erased::watch(Listener, &ranks, scenario);
     assert_eq!(outcome, erased::run(Listener, &ranks, scenario, None), "an observer changes nothing");
-    let replayed = erased::replay(Listener, &ranks, &Setting::of(scenario), &records);
+    let replayed = erased::replay(Listener, &ranks, scenario, &records);
     assert_eq!(replayed, Ok(outcome), "a run with words replays");
     records
 }
@@ -218,7 +218,7 @@ fn word_that_cannot_be_does_not_replay() {
         word.what = TraceEvent::Handled { event, peer: None, coins: vec![], effects: vec![Effect::Forget] };
         let ranks: Vec<Id> = (0..4).map(Id).collect();
         records.push(word);
-        match erased::replay(Listener, &ranks, &Setting::of(&scenario), &records) {
+        match erased::replay(Listener, &ranks, &scenario, &records) {
             Err(ReplayError::Reachability { at: 3, problem, .. }) => problem,
             other => panic!("it replays, or fails otherwise: {other:?}"),
         }

@@ -10,7 +10,7 @@ use hustings_algorithms::{Algorithm, NetworkKind};
 use hustings_protocol::{Best, Record};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::replay::{self, Setting};
+use hustings_sim::replay;
 use hustings_sim::simulate::{
     ElectionSpec, Field, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
 };
@@ -81,7 +81,7 @@ fn every_algorithm_replays_in_runs() {
             let text = serde_json::to_string(record).expect("a record can be written");
             protocol.adopt(serde_json::from_str(&text).expect("and read")).expect("it is one of the algorithm's")
         };
-        let replayed = replay::replay(&protocol, &ranks, &Setting::of(&scenario), records.iter().map(read).collect());
+        let replayed = replay::replay(&protocol, &ranks, &scenario, records.iter().map(read).collect());
         let replayed = replayed.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!(replayed, outcome, "{case}");
     }

@@ -7,8 +7,8 @@ use hustings_check::{Check, Findings, Model, Property, Spec, Verdict};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::erased::{DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
-use hustings_sim::replay::{self, replay};
-use hustings_sim::scenario::{Medium, Notice};
+use hustings_sim::replay::replay;
+use hustings_sim::scenario::Scenario;
 use hustings_sim::topology::{Graph, Network, Ring};
 use hustings_sim::trace::{Format, Names, write};
 
@@ -68,19 +68,14 @@ where
     let findings = check.run();
     let replayed = findings.counterexample.as_ref().map(|counterexample| {
         let records = check.records(counterexample);
-        let setting = replay::Setting {
-            network: &network(&model),
-            medium: Medium::Links,
-            absent: Vec::new(),
-            duplicates: model.budget.duplicates > 0,
-            notice: Notice::Oracle,
-        };
+        let duplicate = if model.budget.duplicates > 0 { 1.0 } else { 0.0 };
+        let scenario = Scenario { duplicate, ..Scenario::new(network(&model)) };
         let (protocol, ranks) = DynProtocol::new(make(&model), &model.ranks);
-        let outcome = replay(&protocol, &ranks, &setting, records.clone());
+        let outcome = replay(&protocol, &ranks, &scenario, records.clone());
         let numbers = model.ranks.iter().map(|id| id.0).collect();
         let mut trace = Vec::new();
-        write(Format::Text, &Names::new("", numbers, network(&model)), &records, &mut trace)
-            .expect("writing to memory does not fail");
+        let names = Names { title: String::new(), ids: numbers, network: network(&model) };
+        write(Format::Text, &names, &records, &mut trace).expect("writing to memory does not fail");
         let trace = String::from_utf8(trace).expect("text is written in UTF-8");
         match outcome {
             Ok(outcome) => Replayed { outcome, trace },

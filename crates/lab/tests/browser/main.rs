@@ -13,7 +13,7 @@ use chrome::{Chrome, Page};
 use hustings_elections::Catalogue;
 use hustings_lab::request::Bounds;
 use hustings_lab::{Lab, Listener, Options};
-use hustings_sim::replay::{InspectedNode, Inspection, Setting};
+use hustings_sim::replay::{InspectedNode, Inspection};
 use serde_json::{Value, json};
 
 const CRETE: &str = "a=bully&ids=0,1,2,3,4,5,6,7&crash=7@0&initiators=4";
@@ -101,8 +101,7 @@ fn stepping_back_restores_the_former_state(server: &Server, page: &Page<'_>) {
     let finished = hustings_lab::run::run(CRETE, &Catalogue::default(), &Bounds::OWN).expect("it runs");
     let scenario = &finished.request.built.scenario;
     let (protocol, ranks) = finished.request.election.protocol(scenario);
-    let setting = Setting::of(scenario);
-    let mut inspection = Inspection::new(&protocol, &ranks, &setting).expect("a run");
+    let mut inspection = Inspection::new(&protocol, &ranks, scenario).expect("a run");
     let states = |inspection: &Inspection<'_>| -> Value {
         let node = |at: u32| {
             let all = inspection.variables(at).into_iter().map(|(name, value)| (name, Value::String(value)));

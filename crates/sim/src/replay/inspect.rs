@@ -9,6 +9,7 @@ use hustings_protocol::{DynState, Epoch, Protocol, Record};
 use super::{Replay, ReplayError, Setting};
 use crate::engine::general::Route;
 use crate::erased::{DynMessage, DynProtocol, DynRank};
+use crate::scenario::Scenario;
 
 /// A replay whose nodes can be looked into.
 pub struct Inspection<'a>(Replay<'a, DynProtocol>);
@@ -38,9 +39,9 @@ pub struct Sent<'a> {
 }
 
 impl<'a> Inspection<'a> {
-    /// Before the first record.
-    pub fn new(protocol: &'a DynProtocol, ranks: &'a [DynRank], setting: &'a Setting<'a>) -> Result<Self, ReplayError> {
-        Replay::new(protocol, ranks, setting).map(Inspection)
+    /// Before the first record. Of the scenario it uses what records do not contain, like [`replay`](super::replay()).
+    pub fn new(protocol: &'a DynProtocol, ranks: &'a [DynRank], scenario: &'a Scenario) -> Result<Self, ReplayError> {
+        Replay::new(protocol, ranks, Setting::of(scenario)).map(Inspection)
     }
 
     /// Applies the next record.

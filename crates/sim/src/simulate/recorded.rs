@@ -130,7 +130,7 @@ fn replay_records(
     scenario: &mut Scenario,
 ) -> Result<Outcome, ReplayFileError> {
     let setting = file.header().setting(&scenario.network);
-    let mut replay = Replay::new(protocol, ranks, &setting)?;
+    let mut replay = Replay::new(protocol, ranks, setting)?;
     let mut faults = Vec::new();
     for record in file.records() {
         let record: Record<DynMessage> = record?;

@@ -110,7 +110,7 @@ pub struct Names {
 
 impl Names {
     /// Creates the names of positions with these ids on this network.
-    pub fn new(title: impl Into<String>, ids: Vec<u64>, network: Network) -> Self {
+    pub(crate) fn new(title: impl Into<String>, ids: Vec<u64>, network: Network) -> Self {
         Names { title: title.into(), ids, network }
     }
 

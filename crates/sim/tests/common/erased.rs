@@ -5,7 +5,7 @@ use hustings_algorithms::Algorithm;
 use hustings_protocol::{Message, Protocol, Record};
 use hustings_sim::erased::{DynMessage, DynProtocol};
 use hustings_sim::outcome::Outcome;
-use hustings_sim::replay::{self, ReplayError, Setting};
+use hustings_sim::replay::{self, ReplayError};
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::simulate_general;
 use hustings_sim::trace::Observer;
@@ -48,12 +48,12 @@ pub(crate) fn run_algorithm<A: Algorithm>(
 pub(crate) fn replay<P: Protocol>(
     protocol: P,
     ranks: &[P::Rank],
-    setting: &Setting<'_>,
+    scenario: &Scenario,
     records: &[Record<P::Message>],
 ) -> Result<Outcome, ReplayError> {
     let (protocol, ranks) = DynProtocol::new(protocol, ranks);
     let adopt = |record| protocol.adopt(with_messages_of(record)).expect("the messages are the protocol's");
-    replay::replay(&protocol, &ranks, setting, records.iter().map(adopt).collect())
+    replay::replay(&protocol, &ranks, scenario, records.iter().map(adopt).collect())
 }
 
 /// The same record with messages of another type that are written alike.

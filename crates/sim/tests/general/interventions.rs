@@ -3,7 +3,7 @@
 use hustings_algorithms::complete::{Bully, BullyParams};
 use hustings_protocol::{Loss, TraceEvent};
 use hustings_sim::erased::DynMessage;
-use hustings_sim::replay::{self, Setting as ReplaySetting};
+use hustings_sim::replay;
 use hustings_sim::simulate::{ElectionSpec, Field, erased, simulate, simulate_observed};
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
@@ -197,7 +197,7 @@ fn check_prefix<A: Algorithm>(options: &[(Field, &str)], listed: &[(u64, String)
         // The records are a run of the protocol: a replay gives the same outcome.
         let scenario = scenario::<A>(options, &texts[..count]);
         let (protocol, ranks) = erased::<A>(&A::Params::default(), &scenario);
-        let replayed = replay::replay(&protocol, &ranks, &ReplaySetting::of(&scenario), records.clone());
+        let replayed = replay::replay(&protocol, &ranks, &scenario, records.clone());
         let outcome = simulate::<A>(&A::Params::default(), &scenario);
         let replayed = replayed.map_err(|error| TestCaseError::fail(format!("{:?}: {error}", texts)))?;
         prop_assert_eq!(&replayed.by_kind, &outcome.by_kind);

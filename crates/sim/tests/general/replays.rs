@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::{Effect, Event, Id, Loss, Message, NoticeKind, Port, Protocol, StartReason, Timer, TraceEvent};
-use hustings_sim::replay::{ReplayError, Setting};
+use hustings_sim::replay::ReplayError;
 use hustings_sim::scenario::{Delay, FaultKind, Medium, Notice};
 use hustings_sim::trace::{FileError, Limits, TraceFile, TraceWriter};
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn gossips() -> impl Strategy<Value = Gossip> {
 
 fn replays<P: Protocol<Rank = Id> + Clone>(protocol: &P, scenario: &Scenario) {
     let (outcome, records) = watch(protocol, scenario);
-    let again = replay(protocol.clone(), &ranks(scenario), &Setting::of(scenario), &records);
+    let again = replay(protocol.clone(), &ranks(scenario), scenario, &records);
     assert_eq!(again.as_ref(), Ok(&outcome));
 }
 
@@ -119,10 +119,9 @@ proptest! {
         let text = writer.finish().unwrap();
         let mut file = TraceFile::open(&text[..], Limits::default()).unwrap();
         prop_assert_eq!((file.algorithm(), file.has_duplicates()), ("gossip", scenario.duplicate > 0.0));
-        let setting = Setting::of(&scenario);
         let ranks = ranks(&scenario);
         let records: Result<Vec<_>, _> = file.records().collect();
-        prop_assert_eq!(replay(gossip, &ranks, &setting, &records.unwrap()).unwrap(), outcome);
+        prop_assert_eq!(replay(gossip, &ranks, &scenario, &records.unwrap()).unwrap(), outcome);
     }
 }
 
@@ -168,7 +167,7 @@ fn forged(change: impl FnOnce(&mut Words)) -> ReplayError {
     let scenario = Scenario { faults: vec![fault(0, FaultKind::Crash(2))], ..ring(4).started_by_all() };
     let (_, mut records) = watch(&chang_roberts(), &scenario);
     change(&mut records);
-    let outcome = replay(chang_roberts(), &ranks(&scenario), &Setting::of(&scenario), &records);
+    let outcome = replay(chang_roberts(), &ranks(&scenario), &scenario, &records);
     outcome.expect_err("it is forged")
 }
 
@@ -261,7 +260,7 @@ fn by_hand(lines: &[&str]) -> Result<Outcome, ReplayError> {
         "effects":[{"send":[0,{"Say":7}]},{"send":[1,{"Say":7}]},{"send":[0,{"Say":7}]}]}"#;
     let records = std::iter::once(&start).chain(lines).map(|line| serde_json::from_str(line).expect("it is a record"));
     let records: Vec<_> = records.collect();
-    replay(repeats_itself(), &ranks(&scenario), &Setting::of(&scenario), &records)
+    replay(repeats_itself(), &ranks(&scenario), &scenario, &records)
 }
 
 #[test]
@@ -329,8 +328,8 @@ fn rejects_forged_notices() {
         });
         let (kind, count) = polls.expect("there are polls");
         forge(kind, count);
-        let setting = Setting { notice, ..Setting::of(&scenario) };
-        match replay(protocol, &ranks(&scenario), &setting, &records) {
+        let scenario = Scenario { notice, ..scenario.clone() };
+        match replay(protocol, &ranks(&scenario), &scenario, &records) {
             Err(ReplayError::Notice { kind, count, allowed, .. }) => (kind, count, allowed),
             other => panic!("{other:?}"),
         }

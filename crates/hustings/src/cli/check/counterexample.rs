@@ -46,5 +46,6 @@ fn names(checked: &Checked, violation: &Violation) -> Names {
     let runs = if scenario.runs { " in runs" } else { "" };
     let (name, size) = (checked.election.about().name, scenario.network.members());
     let ids = checked.ids(&scenario.ids).unwrap_or_default().to_vec();
-    Names::new(format!("{name}{runs}, {size} nodes: {property} is violated"), ids, scenario.network.clone())
+    let title = format!("{name}{runs}, {size} nodes: {property} is violated");
+    Names { title, ids, network: scenario.network.clone() }
 }
