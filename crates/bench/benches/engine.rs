@@ -15,7 +15,7 @@ use hustings_sim::erased::DynProtocol;
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Scenario, Start};
 use hustings_sim::simulate::simulate_general;
-use hustings_sim::topology::{Complete, Network, Ring, Topology};
+use hustings_sim::topology::{Network, Topology};
 
 const SIZE: u32 = 100_000;
 
@@ -34,8 +34,7 @@ fn engine<P: Protocol<Rank = Id>, M: Meter>(
 fn ring(criterion: &mut Criterion) {
     let mut ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     Stream::new(1, Purpose::Ids, 0).shuffle(&mut ids);
-    let (network, rules) =
-        (Network::Ring(Ring { size: SIZE }), ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])));
+    let (network, rules) = (Network::Ring(SIZE), ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])));
     let mut plain = reference::ChangRoberts::new(ids.len());
     let mut group = criterion.benchmark_group("chang-roberts on a ring");
     group.throughput(Throughput::Elements(plain.run(&ids).messages)).sample_size(10);
@@ -102,7 +101,7 @@ fn election(criterion: &mut Criterion) {
 
 fn clique(criterion: &mut Criterion) {
     const SIZE: u32 = 1000;
-    let network = Network::Complete(Complete { size: SIZE });
+    let network = Network::Complete(SIZE);
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     let rules = Bully::protocol::<Id>(&BullyParams::default(), &Setting::of(&ids));
     let mut plain = reference::Bully::new(ids.len());

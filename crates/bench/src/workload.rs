@@ -11,7 +11,7 @@ use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{self, Driver, Lean, Starts};
 use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::Start;
-use hustings_sim::topology::{BuildError, Complete, Network, Ring, Topology};
+use hustings_sim::topology::{BuildError, Network, Topology};
 
 use super::Plan;
 use super::measure::Work;
@@ -149,8 +149,8 @@ impl Workload {
         // By default, hierarchies divide the ring by 4, so its size is rounded up to a multiple of 4.
         let size = if A::ABOUT.sends_by_map { size.next_multiple_of(4) } else { size };
         let network = match A::ABOUT.network {
-            NetworkKind::InformedRing => Network::InformedRing(Ring { size }),
-            _ => Network::Ring(Ring { size }),
+            NetworkKind::InformedRing => Network::InformedRing(size),
+            _ => Network::Ring(size),
         };
         let mut ids = random_ids(size, plan.seed);
         // An outside informer has an id as well, which is not used.
@@ -212,7 +212,7 @@ impl Workload {
             workload: self,
             rules: &rules,
             ids: &ids,
-            network: &Network::Complete(Complete { size }),
+            network: &Network::Complete(size),
             starts: Starts::At(vec![Start { at: 0, tick: 0 }]),
             down: Some(size - 1),
             driver: fast::on_complete,

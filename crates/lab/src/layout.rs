@@ -29,14 +29,14 @@ impl Layout {
             return Layout { shape: "density", nodes: Vec::new(), links: Vec::new(), rings: Vec::new() };
         }
         match network {
-            Network::Ring(ring) => rings(ring.size, |at| election.level(ring.size, at), "ring"),
-            Network::InformedRing(ring) => {
-                let mut layout = rings(ring.size, |at| election.level(ring.size, at), "divided");
+            Network::Ring(size) => rings(*size, |at| election.level(*size, at), "ring"),
+            Network::InformedRing(size) => {
+                let mut layout = rings(*size, |at| election.level(*size, at), "divided");
                 layout.nodes.push((0.0, 0.0));
                 layout
             }
-            Network::Complete(complete) => {
-                Layout { shape: "complete", nodes: circle(complete.size), links: Vec::new(), rings: Vec::new() }
+            Network::Complete(size) => {
+                Layout { shape: "complete", nodes: circle(*size), links: Vec::new(), rings: Vec::new() }
             }
             Network::Graph(graph) => {
                 let size = graph.size();

@@ -11,7 +11,7 @@ use hustings_sim::erased::DynProtocol;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::simulate_fast;
-use hustings_sim::topology::{Complete, Network, Ring};
+use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
 use gossip::{
@@ -20,10 +20,10 @@ use gossip::{
 
 fn network() -> impl Strategy<Value = Network> {
     prop_oneof![
-        2 => (1..40u32).prop_map(|size| Network::Ring(Ring { size })),
-        1 => (1..40u32).prop_map(|size| Network::InformedRing(Ring { size })),
-        2 => (2..12u32).prop_map(|size| Network::Complete(Complete { size })),
-        1 => (17..30u32).prop_map(|size| Network::Complete(Complete { size })),
+        2 => (1..40u32).prop_map(Network::Ring),
+        1 => (1..40u32).prop_map(Network::InformedRing),
+        2 => (2..12u32).prop_map(Network::Complete),
+        1 => (17..30u32).prop_map(Network::Complete),
         2 => (2..40u32, 0..60u32, any::<u64>()).prop_map(|(size, more, seed)| graph(size, more, seed)),
     ]
 }
@@ -105,7 +105,7 @@ proptest! {
     ) {
         let abilities = abilities.0 | abilities.1 | abilities.2;
         // On dense networks messages multiply quickly, so they must not be forwarded often.
-        let is_dense = matches!(scenario.network, Network::Complete(Complete { size: 17.. }));
+        let is_dense = matches!(scenario.network, Network::Complete(17..));
         let hops = if is_dense { hops.min(2) } else { hops };
         if is_tiny {
             agree(&Gossip::<Hint>::new(seed, hops, abilities), scenario)?;
@@ -126,11 +126,11 @@ fn the_fast_engine_supports_most_cases() {
         assert!(outcome.total() > 20 && outcome.lost > 0, "{outcome:?}");
         assert_eq!(fast_erased(&gossip, &scenario), Some(outcome), "so it does with erased types");
     }
-    for network in [Network::Ring(Ring { size: 9 }), Network::Complete(Complete { size: 6 }), graph(20, 30, 1)] {
+    for network in [Network::Ring(9), Network::Complete(6), graph(20, 30, 1)] {
         serves::<Rumour>(TIMERS | SKIPS | COINS | REPEATS, network.clone());
         serves::<Hint>(TIMERS | SKIPS | COINS | REPEATS, network);
     }
-    for network in [Network::Ring(Ring { size: 9 }), Network::InformedRing(Ring { size: 9 })] {
+    for network in [Network::Ring(9), Network::InformedRing(9)] {
         serves::<Rumour>(TIMERS | COINS | REPEATS | DIRECT | BY_INDEX, network.clone());
         serves::<Hint>(TIMERS | COINS | REPEATS | DIRECT | BY_INDEX, network);
     }

@@ -9,7 +9,7 @@ use hustings_algorithms::catalogue::{ENTRIES, Visitor};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::params;
-use hustings_sim::topology::{Network, Ring};
+use hustings_sim::topology::Network;
 use proptest::prelude::*;
 use support::Setup;
 
@@ -25,7 +25,7 @@ impl Visitor for Simulate {
 }
 
 fn simulated(name: &str, setup: &Setup) -> support::Outcome {
-    let mut scenario = Scenario::new(Network::Ring(Ring { size: setup.ids.len() as u32 }));
+    let mut scenario = Scenario::new(Network::Ring(setup.ids.len() as u32));
     scenario.ids.clone_from(&setup.ids);
     scenario.starts = setup.starts.iter().map(|&(at, tick)| Start { at: at as u32, tick }).collect();
     scenario.starts.sort_by_key(|start| (start.tick, start.at));

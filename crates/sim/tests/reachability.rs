@@ -9,7 +9,7 @@ use hustings_sim::replay::ReplayError;
 use hustings_sim::scenario::FaultKind::{Crash, Cut, Heal, HealAll, Join, Partition, Recover, Retire};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::simulate_fast;
-use hustings_sim::topology::{Complete, Graph, Network, Ring};
+use hustings_sim::topology::{Graph, Network};
 use serde::{Deserialize, Serialize};
 
 use crate::common::erased;
@@ -59,7 +59,7 @@ fn scenario(network: Network, faults: &[(u64, FaultKind)]) -> Scenario {
 }
 
 fn ring(size: u32) -> Network {
-    Network::Ring(Ring { size })
+    Network::Ring(size)
 }
 
 fn records(scenario: &Scenario) -> Vec<Record<Note>> {
@@ -139,7 +139,7 @@ fn dead_nodes_relay_messages_and_are_not_reached() {
 
 #[test]
 fn a_partition_of_a_complete_network_is_told_to_all_and_ids_are_ascending() {
-    let complete = Network::Complete(Complete { size: 3 });
+    let complete = Network::Complete(3);
     let faults = [(5, Partition(vec![0, 1, 0])), (6, Partition(vec![1, 1, 0]))];
     let scenario = Scenario { ids: vec![30, 20, 10], ..scenario(complete, &faults) };
     let first = [told(7, &[0], &[10, 30]), told(7, &[1], &[20]), told(7, &[2], &[10, 30])].concat();

@@ -14,7 +14,7 @@ use hustings_sim::replay;
 use hustings_sim::simulate::{
     ElectionSpec, Field, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
 };
-use hustings_sim::topology::{Network, Ring};
+use hustings_sim::topology::Network;
 use hustings_sim::trace::{Format, Limits, TraceFile};
 
 use sweep::{Case, subjects};
@@ -58,7 +58,7 @@ fn there_is_no_informer_in_runs() {
         other => panic!("it is refused: {other:?}"),
     }
     let built = in_runs(&crash(15)).build(&Divided::ABOUT).expect("the request is sound");
-    assert!(matches!(built.scenario.network, Network::Ring(Ring { size: 16 })));
+    assert!(matches!(built.scenario.network, Network::Ring(16)));
     replays::<Divided>(&in_runs(&crash(15)));
 }
 

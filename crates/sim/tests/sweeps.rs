@@ -10,7 +10,7 @@ use crate::common::tolerance;
 
 use hustings_algorithms::NetworkKind;
 use hustings_algorithms::runs::ViewRule;
-use hustings_sim::topology::{Complete, Network, Ring};
+use hustings_sim::topology::Network;
 
 use crate::common::waves::neighbours;
 use schedule::{Menu, at_random};
@@ -93,10 +93,10 @@ fn random(subject: &Subject, seed: u64) -> Option<Case> {
 /// The links that may be cut: those of the network that the algorithm gets when nothing is said.
 fn links(subject: &Subject, size: u32) -> Vec<(u32, u32)> {
     let network = match subject.about.network {
-        NetworkKind::Ring | NetworkKind::InformedRing => Network::Ring(Ring { size }),
+        NetworkKind::Ring | NetworkKind::InformedRing => Network::Ring(size),
         // The random ones have other links with every seed.
         NetworkKind::Graph if size > 10 => return Vec::new(),
-        NetworkKind::Complete | NetworkKind::Graph => Network::Complete(Complete { size }),
+        NetworkKind::Complete | NetworkKind::Graph => Network::Complete(size),
         NetworkKind::Tree => return (1..size).map(|at| ((at - 1) / 2, at)).collect(),
     };
     let ends = (0..size).flat_map(|at| neighbours(&network, at).map(move |peer| (at, peer)).collect::<Vec<_>>());

@@ -8,7 +8,7 @@ use hustings_sim::engine::fast::{self, Driver, Full};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::rng::hash;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::topology::{Complete, Network, Ring, Topology};
+use hustings_sim::topology::{Network, Topology};
 use serde::{Deserialize, Serialize};
 
 /// Floods messages for a few rounds. Their content depends on everything that the node has received, in order, and
@@ -134,7 +134,7 @@ fn any_number_of_threads_gives_the_same_outcome_on_graphs() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_outcome_on_complete_networks() {
-    let scenario = busy(Network::Complete(Complete { size: 350 }));
+    let scenario = busy(Network::Complete(350));
     for total in [
         same_on_any(fast::on_complete, &Babble::<Long>(PhantomData), &scenario).total(),
         same_on_any(fast::on_complete, &Babble::<Short>(PhantomData), &scenario).total(),
@@ -145,7 +145,7 @@ fn any_number_of_threads_gives_the_same_outcome_on_complete_networks() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_outcome_on_rings_with_a_map() {
-    let scenario = busy(Network::Ring(Ring { size: 30_000 }));
+    let scenario = busy(Network::Ring(30_000));
     let outcome = same_on_any(fast::on_mapped_ring, &Babble::<Long>(PhantomData), &scenario);
     assert!(outcome.total() > 60_000, "busy ticks are what this is about");
 }

@@ -9,7 +9,7 @@ use hustings_sim::erased::{DynProtocol, DynRank};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::replay::replay;
 use hustings_sim::scenario::Scenario;
-use hustings_sim::topology::{Graph, Network, Ring};
+use hustings_sim::topology::{Graph, Network};
 use hustings_sim::trace::{Format, Names, write};
 
 #[allow(unused_imports, reason = "every test uses some of it")]
@@ -113,7 +113,7 @@ fn with_ranks(model: Model<Id>, ranks: Vec<DynRank>) -> Model<DynRank> {
 
 fn network(model: &Model<Id>) -> Network {
     if model.is_ring {
-        return Network::Ring(Ring { size: model.members });
+        return Network::Ring(model.members);
     }
     let graph = Graph::new(model.members, |link| {
         for (at, peers) in (0..).zip(&model.links) {

@@ -212,10 +212,10 @@ impl<'a> Builder<'a> {
         }
         match (needs, &built) {
             // Views have no informer, so no fault can name one.
-            (NetworkKind::InformedRing, Network::Ring(ring)) if !self.spec.runs => Ok(Network::InformedRing(*ring)),
+            (NetworkKind::InformedRing, Network::Ring(size)) if !self.spec.runs => Ok(Network::InformedRing(*size)),
             (NetworkKind::Tree, Network::Graph(graph)) if graph.is_tree() => Ok(built),
             // A complete network without cycles has at most one link.
-            (NetworkKind::Tree, Network::Complete(complete)) if complete.size <= 2 => Ok(built),
+            (NetworkKind::Tree, Network::Complete(0..=2)) => Ok(built),
             (NetworkKind::Tree, _) => Err(unsuitable()),
             (_, _) => Ok(built),
         }

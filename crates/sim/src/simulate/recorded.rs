@@ -100,11 +100,10 @@ fn replay_file(
 fn recorded_scenario(about: &About, header: &Header) -> Result<Scenario, ReplayFileError> {
     let network = header.network.build()?;
     let fits = match (about.network, &network) {
-        (NetworkKind::Ring, Network::Ring(ring)) => ring.size > 0,
-        (NetworkKind::InformedRing, Network::InformedRing(ring)) => ring.size > 0 && !header.runs,
-        (NetworkKind::InformedRing, Network::Ring(ring)) => ring.size > 0 && header.runs,
-        (NetworkKind::Complete, Network::Complete(complete)) => complete.size > 0,
-        (NetworkKind::Graph, Network::Complete(complete)) => complete.size > 0,
+        (NetworkKind::Ring, Network::Ring(size)) => *size > 0,
+        (NetworkKind::InformedRing, Network::InformedRing(size)) => *size > 0 && !header.runs,
+        (NetworkKind::InformedRing, Network::Ring(size)) => *size > 0 && header.runs,
+        (NetworkKind::Complete | NetworkKind::Graph, Network::Complete(size)) => *size > 0,
         (NetworkKind::Graph, Network::Graph(graph)) => graph.check_connected().is_ok() && graph.size() > 0,
         (NetworkKind::Tree, Network::Graph(graph)) => graph.is_tree(),
         _ => false,

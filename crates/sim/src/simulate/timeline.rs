@@ -202,9 +202,9 @@ pub(super) fn checked_link(field: &FieldRef, from: u32, to: u32, network: &Netwo
 
 fn linked(network: &Network, from: u32, to: u32) -> bool {
     match network {
-        Network::Ring(ring) | Network::InformedRing(ring) => {
+        Network::Ring(size) | Network::InformedRing(size) => {
             let apart = from.abs_diff(to);
-            from.max(to) < ring.size && (apart == 1 || apart == ring.size - 1)
+            from.max(to) < *size && (apart == 1 || apart == size - 1)
         }
         Network::Complete(_) => from != to,
         Network::Graph(graph) => graph.neighbours(from).binary_search(&to).is_ok(),

@@ -1,7 +1,7 @@
 //! From a topology and a size to a network.
 
 use super::{
-    Complete, Generator, Graph, GraphError, MAX_LINKS, Network, Ring, Topology,
+    Generator, Graph, GraphError, MAX_LINKS, Network, Topology,
     file::{self, FileError},
     fixed::Fixed,
     generator::Listed,
@@ -99,11 +99,11 @@ impl Topology {
 
     fn build_in(&self, size: Option<u32>, seed: u64) -> Result<Network, BuildError> {
         match (self, size) {
-            (Topology::Ring, Some(size @ 1..)) => return Ok(Network::Ring(Ring { size })),
-            (Topology::Complete, Some(size @ 1..)) => return Ok(Network::Complete(Complete { size })),
+            (Topology::Ring, Some(size @ 1..)) => return Ok(Network::Ring(size)),
+            (Topology::Complete, Some(size @ 1..)) => return Ok(Network::Complete(size)),
             (&Topology::Random { min, max }, Some(size @ 1..)) if min <= max && random::is_complete(size, min) => {
                 self.check(&self.to_string())?;
-                return Ok(Network::Complete(Complete { size }));
+                return Ok(Network::Complete(size));
             }
             _ => {}
         }
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn networks_that_need_no_memory_take_none() {
-        assert_eq!(Topology::Ring.build(1, 0), Ok(Network::Ring(Ring { size: 1 })));
-        assert_eq!(Topology::Complete.build(9, 0), Ok(Network::Complete(Complete { size: 9 })));
-        assert_eq!(Topology::Random { min: 5, max: 10 }.build(6, 0), Ok(Network::Complete(Complete { size: 6 })));
+        assert_eq!(Topology::Ring.build(1, 0), Ok(Network::Ring(1)));
+        assert_eq!(Topology::Complete.build(9, 0), Ok(Network::Complete(9)));
+        assert_eq!(Topology::Random { min: 5, max: 10 }.build(6, 0), Ok(Network::Complete(6)));
         assert!(matches!(Topology::Random { min: 5, max: 10 }.build(7, 0), Ok(Network::Graph(_))));
     }
 }

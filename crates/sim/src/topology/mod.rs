@@ -24,7 +24,7 @@ pub use build::BuildError;
 pub use file::FileError;
 use generator::Generator;
 use network::MAX_LINKS;
-pub use network::{Complete, Graph, GraphError, Network, Ring};
+pub use network::{Graph, GraphError, Network};
 
 /// The topology of a network.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,5 +1,5 @@
-//! The networks that engines run on: a [`Ring`] and a [`Complete`] network need no memory, a [`Graph`] is a flat list
-//! of neighbours.
+//! The networks that engines run on. Rings and complete networks need no memory, a [`Graph`] is a flat list of
+//! neighbours.
 
 use hustings_algorithms::Neighbours;
 use hustings_protocol::Port;
@@ -9,20 +9,6 @@ use super::{
     assemble::{Lists, assemble},
     generator::Listed,
 };
-
-/// A ring of n positions: port 0 leads clockwise, port 1 counter-clockwise. Alone, a node is its own neighbour.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ring {
-    /// The number of positions.
-    pub size: u32,
-}
-
-/// Everybody reaches everybody: port p of position i leads to position p, or p+1 from i on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Complete {
-    /// The number of positions.
-    pub size: u32,
-}
 
 /// An undirected graph without loops and double links: neighbours of each position in ascending order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,12 +162,13 @@ impl Graph {
 /// Any network, for the parts that are not built for speed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Network {
-    /// A ring.
-    Ring(Ring),
-    /// A ring, and an informer outside it at the position after the last, reached by the map only.
-    InformedRing(Ring),
-    /// A complete network.
-    Complete(Complete),
+    /// A ring of this many positions: port 0 leads clockwise, port 1 counter-clockwise. Alone, a node is its own
+    /// neighbour.
+    Ring(u32),
+    /// The same, and an informer outside it at the position after the last, reached by the map only.
+    InformedRing(u32),
+    /// A complete network of this many positions: port p of position i leads to position p, or p+1 from i on.
+    Complete(u32),
     /// A graph.
     Graph(Graph),
 }
@@ -196,9 +183,8 @@ impl Network {
     /// How many positions, an informer outside included.
     pub fn size(&self) -> u32 {
         match self {
-            Network::Ring(ring) => ring.size,
-            Network::InformedRing(ring) => ring.size + 1,
-            Network::Complete(complete) => complete.size,
+            Network::Ring(size) | Network::Complete(size) => *size,
+            Network::InformedRing(size) => size + 1,
             Network::Graph(graph) => graph.size(),
         }
     }
@@ -206,7 +192,7 @@ impl Network {
     /// How many positions take part in the election: all but an informer outside.
     pub fn members(&self) -> u32 {
         match self {
-            Network::InformedRing(ring) => ring.size,
+            Network::InformedRing(size) => *size,
             _ => self.size(),
         }
     }
@@ -219,12 +205,12 @@ impl Network {
     /// How many undirected links (a ring of two has one, a ring of one none).
     pub fn links(&self) -> u64 {
         match self {
-            Network::Ring(Ring { size }) | Network::InformedRing(Ring { size }) => match u64::from(*size) {
+            Network::Ring(size) | Network::InformedRing(size) => match u64::from(*size) {
                 0 | 1 => 0,
                 2 => 1,
                 n => n,
             },
-            Network::Complete(Complete { size }) => u64::from(*size) * u64::from(size.saturating_sub(1)) / 2,
+            Network::Complete(size) => u64::from(*size) * u64::from(size.saturating_sub(1)) / 2,
             Network::Graph(graph) => graph.links(),
         }
     }
@@ -233,14 +219,14 @@ impl Network {
     pub fn degree(&self, at: u32) -> u32 {
         match self {
             Network::Ring(_) => 2,
-            Network::InformedRing(ring) => {
-                if at < ring.size {
+            Network::InformedRing(size) => {
+                if at < *size {
                     2
                 } else {
                     0
                 }
             }
-            Network::Complete(complete) => complete.size - 1,
+            Network::Complete(size) => size - 1,
             Network::Graph(graph) => graph.neighbours(at).len() as u32,
         }
     }
@@ -248,7 +234,7 @@ impl Network {
     /// Who is behind a port, and the port at which a message sent there comes in.
     pub fn peer(&self, at: u32, port: Port) -> (u32, Port) {
         match self {
-            Network::Ring(Ring { size }) | Network::InformedRing(Ring { size }) => match port {
+            Network::Ring(size) | Network::InformedRing(size) => match port {
                 Port::NEXT => ((at + 1) % size, Port::PREVIOUS),
                 _ => ((at + size - 1) % size, Port::NEXT),
             },
@@ -274,8 +260,7 @@ mod tests {
         let graph =
             Graph::new(5, |link| [(3, 1), (0, 1), (1, 4), (4, 0)].iter().for_each(|&(a, b)| link(a, b))).unwrap();
         assert_eq!(graph.check_connected(), Err(GraphError::Disconnected { from: 0, to: 2 }));
-        let networks =
-            [Network::Ring(Ring { size: 5 }), Network::Complete(Complete { size: 5 }), Network::Graph(graph)];
+        let networks = [Network::Ring(5), Network::Complete(5), Network::Graph(graph)];
         for network in &networks {
             for at in 0..5 {
                 for port in (0..network.degree(at)).map(Port) {

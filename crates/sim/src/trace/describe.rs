@@ -290,7 +290,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::topology::{Complete, Network, Ring};
+    use crate::topology::Network;
     use crate::trace::sample::Word;
 
     #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn ports_are_shown_as_the_positions_behind_them() {
-        let names = Names::new("", vec![10, 20, 30, 40], Network::Complete(Complete { size: 4 }));
+        let names = Names::new("", vec![10, 20, 30, 40], Network::Complete(4));
         let mut describer = Describer::new(&names);
         let start = Event::Start(StartReason::LeaderLost);
         let mut effect = |effect: Effect<Word>| describer.effect(1, &effect, &start, None);
@@ -343,7 +343,7 @@ mod tests {
     }
     #[test]
     fn skipping_the_only_peer_affects_both_ports() {
-        let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
+        let names = Names::new("", vec![0, 1], Network::Ring(2));
         let mut describer = Describer::new(&names);
         let back = Event::Unreachable { port: Port::NEXT, message: Word::Wake };
         let mut effect = |effect: Effect<Word>| describer.effect(0, &effect, &back, Some(1));
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn describes_copies_and_notices() {
-        let names = Names::new("", vec![0, 1], Network::Ring(Ring { size: 2 }));
+        let names = Names::new("", vec![0, 1], Network::Ring(2));
         let describe = |copy, what| {
             Describer::new(&names).describe::<Word>(&Record {
                 number: 4,

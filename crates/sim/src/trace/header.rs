@@ -10,7 +10,7 @@ use super::FileError;
 use crate::engine::general;
 use crate::replay::Setting;
 use crate::scenario::{Medium, Notice, Scenario};
-use crate::topology::{Complete, Graph, GraphError, Network, Ring};
+use crate::topology::{Graph, GraphError, Network};
 
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
@@ -98,9 +98,9 @@ impl NetworkForm {
     /// The serialised form of a network.
     fn of(network: &Network) -> Self {
         match network {
-            Network::Ring(ring) => NetworkForm::Ring { size: ring.size },
-            Network::InformedRing(ring) => NetworkForm::InformedRing { size: ring.size },
-            Network::Complete(complete) => NetworkForm::Complete { size: complete.size },
+            Network::Ring(size) => NetworkForm::Ring { size: *size },
+            Network::InformedRing(size) => NetworkForm::InformedRing { size: *size },
+            Network::Complete(size) => NetworkForm::Complete { size: *size },
             Network::Graph(graph) => {
                 let ends = (0..graph.size()).flat_map(|at| graph.neighbours(at).iter().map(move |&other| (at, other)));
                 NetworkForm::Graph { size: graph.size(), links: ends.filter(|(at, other)| at < other).collect() }
@@ -121,9 +121,9 @@ impl NetworkForm {
     /// Builds the network.
     pub(crate) fn build(&self) -> Result<Network, GraphError> {
         Ok(match self {
-            NetworkForm::Ring { size } => Network::Ring(Ring { size: *size }),
-            NetworkForm::InformedRing { size } => Network::InformedRing(Ring { size: *size }),
-            NetworkForm::Complete { size } => Network::Complete(Complete { size: *size }),
+            NetworkForm::Ring { size } => Network::Ring(*size),
+            NetworkForm::InformedRing { size } => Network::InformedRing(*size),
+            NetworkForm::Complete { size } => Network::Complete(*size),
             NetworkForm::Graph { size, links } => {
                 Network::Graph(Graph::new(*size, |link| links.iter().for_each(|&(from, to)| link(from, to)))?)
             }
@@ -203,9 +203,9 @@ mod tests {
     fn a_header_describes_the_setting_of_a_replay() {
         let graph = Graph::new(4, |link| [(0, 1), (1, 2), (3, 1)].iter().for_each(|&(a, b)| link(a, b)));
         let networks = [
-            Network::Ring(Ring { size: 4 }),
-            Network::InformedRing(Ring { size: 4 }),
-            Network::Complete(Complete { size: 4 }),
+            Network::Ring(4),
+            Network::InformedRing(4),
+            Network::Complete(4),
             Network::Graph(graph.expect("the links are a graph")),
         ];
         for network in networks {

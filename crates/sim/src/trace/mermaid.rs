@@ -157,7 +157,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Network, Ring};
+    use crate::topology::Network;
     use crate::trace::sample;
 
     fn diagram<M: Message>(names: &Names, records: &[Record<M>]) -> String {
@@ -245,7 +245,7 @@ sequenceDiagram
     #[test]
     fn a_long_trace_is_cut_with_a_note() {
         for (size, tick_of) in [(3, (|index| index) as fn(u64) -> u64), (1_000, |index| index / 7)] {
-            let names = Names::new("long", (0..size).collect(), Network::Ring(Ring { size: size as u32 }));
+            let names = Names::new("long", (0..size).collect(), Network::Ring(size as u32));
             let records: Vec<_> = (0..9_000)
                 .map(|number| Record {
                     number,

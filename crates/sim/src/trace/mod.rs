@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_format_accepts_empty_and_invalid_traces() {
-        let names = Names::new("nothing", vec![], Network::Ring(crate::topology::Ring { size: 0 }));
+        let names = Names::new("nothing", vec![], Network::Ring(0));
         for format in Format::ALL {
             let empty: &[Record<sample::Word>] = &[];
             write(format, &names, empty, &mut Vec::new()).unwrap();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Names;
-use crate::topology::{Network, Ring};
+use crate::topology::Network;
 
 /// Messages with every form of contents.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ fn next(word: Word) -> Effect<Word> {
 }
 
 pub(super) fn ring_names() -> Names {
-    Names::new("a ring of three", vec![3, 4, 5], Network::Ring(Ring { size: 3 }))
+    Names::new("a ring of three", vec![3, 4, 5], Network::Ring(3))
 }
 
 /// Chang–Roberts with ids 3, 4, 5.
@@ -62,7 +62,7 @@ pub(super) fn ring() -> Records {
 }
 
 pub(super) fn fault_names() -> Names {
-    Names::new("faults & <detours>", vec![10, 20, 300], Network::Ring(Ring { size: 3 }))
+    Names::new("faults & <detours>", vec![10, 20, 300], Network::Ring(3))
 }
 
 /// All kinds of faults. No algorithm behaves exactly like this.

@@ -6,18 +6,18 @@ use hustings_algorithms::anonymous::{
 use hustings_algorithms::{Algorithm, Params};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario};
-use hustings_sim::topology::{Complete, Network, Ring};
+use hustings_sim::topology::Network;
 
 use crate::common::elections::simulate;
 
 const SIZE: u32 = 5;
 
 fn ring() -> Network {
-    Network::Ring(Ring { size: SIZE })
+    Network::Ring(SIZE)
 }
 
 fn complete() -> Network {
-    Network::Complete(Complete { size: SIZE })
+    Network::Complete(SIZE)
 }
 
 /// Everybody starts that is up then; this node goes down.

@@ -8,7 +8,7 @@ use hustings_protocol::{Best, Record, TraceEvent, Value};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::{ElectionSpec, simulate_fast};
-use hustings_sim::topology::{Complete, Network, Ring};
+use hustings_sim::topology::Network;
 use hustings_sim::trace::Observer;
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ const RUNS: u64 = 100_000;
 const SIZES: std::ops::RangeInclusive<u32> = 2..=8;
 
 fn ring(size: u32) -> Scenario {
-    Scenario::new(Network::Ring(Ring { size })).started_by_all()
+    Scenario::new(Network::Ring(size)).started_by_all()
 }
 
 fn itai_rodeh(scenario: &Scenario) -> Outcome {
@@ -132,7 +132,7 @@ fn anonymous_echo_by_rounds(scenario: &Scenario) -> (Outcome, u32) {
 fn a_hundred_thousand_times_anonymous_echo() {
     for size in SIZES {
         let networks = [
-            ("complete", Network::Complete(Complete { size })),
+            ("complete", Network::Complete(size)),
             ("sparse", graph(size, 1, u64::from(size))),
             ("dense", graph(size, 2 * size, u64::from(size))),
         ];
@@ -164,7 +164,7 @@ fn a_hundred_thousand_times_anonymous_echo() {
 /// Two nodes with one link: as in itai-rodeh among two, each round is a toss; a round takes two ticks.
 #[test]
 fn the_mean_of_anonymous_echo_among_two() {
-    let mut scenario = Scenario::new(Network::Complete(Complete { size: 2 })).started_by_all();
+    let mut scenario = Scenario::new(Network::Complete(2)).started_by_all();
     let mut rounds = Sample::default();
     for seed in 0..10_000 {
         scenario.seed = seed;

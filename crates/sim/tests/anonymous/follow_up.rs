@@ -7,7 +7,7 @@ use hustings_algorithms::anonymous::{AnonymousEcho, AnonymousEchoParams, ItaiRod
 use hustings_protocol::{Context, Id, Port, Protocol, StartReason};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
-use hustings_sim::topology::{Network, Ring, Topology};
+use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
 use crate::common::elections::simulate;
@@ -42,7 +42,7 @@ fn assert_told(then: FollowUp, outcome: &Outcome, size: u32) {
 fn on_a_ring_a_lap_does_either() {
     for size in 1..=10 {
         for seed in 0..20 {
-            let mut scenario = Scenario::new(Network::Ring(Ring { size })).started_by_all();
+            let mut scenario = Scenario::new(Network::Ring(size)).started_by_all();
             scenario.seed = seed;
             let plain = on_ring(FollowUp::Nothing, &scenario);
             let (n, elected) = (u64::from(size), plain.time.elected.expect("somebody leads"));
@@ -107,7 +107,7 @@ fn appointed<S: Protocol<Rank = Id, Message = Message>>(follow_up: S, scenario: 
 
 #[test]
 fn it_follows_any_leader() {
-    let mut scenario = Scenario::new(Network::Ring(Ring { size: 5 })).started_by_all();
+    let mut scenario = Scenario::new(Network::Ring(5)).started_by_all();
     scenario.starts.retain(|start| start.at == 3);
     let outcome = appointed(Lap::new(FollowUp::Both), &scenario);
     assert_eq!((outcome.by_kind, outcome.estimate), (vec![5, 0, 5], Some(5)));
@@ -124,7 +124,7 @@ fn it_follows_any_leader() {
 /// A second start signal at the leader changes nothing.
 #[test]
 fn it_follows_only_once() {
-    let mut scenario = Scenario::new(Network::Ring(Ring { size: 5 }));
+    let mut scenario = Scenario::new(Network::Ring(5));
     scenario.starts = [0, 1, 7].map(|tick| Start { at: 2, tick }).into();
     assert_eq!(appointed(Lap::new(FollowUp::Size), &scenario).by_kind, [0, 5, 5]);
     scenario.network = graph(5, 4, 1);
@@ -164,7 +164,7 @@ proptest! {
     /// On a ring too.
     #[test]
     fn on_a_ring_however_messages_travel(size in 1..12u32, seed: u64, unordered: bool) {
-        let mut scenario = Scenario::new(Network::Ring(Ring { size })).started_by_all();
+        let mut scenario = Scenario::new(Network::Ring(size)).started_by_all();
         scenario.seed = seed;
         scenario.unordered = unordered;
         scenario.delay = Delay::Exponential(4.0);

@@ -3,7 +3,7 @@
 use hustings_algorithms::anonymous::{IdRange, ItaiRodeh, ItaiRodehParams, Rounds};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario};
-use hustings_sim::topology::{Network, Ring};
+use hustings_sim::topology::Network;
 
 use crate::common::elections::simulate;
 
@@ -12,7 +12,7 @@ const SEEDS: u64 = 20_000;
 /// Runs with three nodes, and as many ids as told, on links with random delays.
 fn runs(ids: u32, rounds: Rounds, unordered: bool) -> impl Iterator<Item = Outcome> {
     let params = ItaiRodehParams { ids: IdRange::Of(ids), rounds, ..ItaiRodehParams::default() };
-    let mut scenario = Scenario::new(Network::Ring(Ring { size: 3 })).started_by_all();
+    let mut scenario = Scenario::new(Network::Ring(3)).started_by_all();
     scenario.delay = Delay::Uniform(1, 12);
     scenario.unordered = unordered;
     (0..SEEDS).map(move |seed| {

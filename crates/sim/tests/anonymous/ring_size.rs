@@ -8,14 +8,14 @@ use hustings_protocol::{Effect, Event, Fact, Id, NodeInfo, Peers, Port, Protocol
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::{ElectionSpec, Field, params};
-use hustings_sim::topology::{Network, Ring};
+use hustings_sim::topology::Network;
 use proptest::prelude::*;
 
 use crate::common::elections::{simulate, with};
 use crate::common::sample::Sample;
 
 fn ring(size: u32) -> Scenario {
-    Scenario::new(Network::Ring(Ring { size })).started_by_all()
+    Scenario::new(Network::Ring(size)).started_by_all()
 }
 
 /// Ids from 1 to this.

@@ -14,7 +14,7 @@ use hustings_protocol::Id;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::params;
-use hustings_sim::topology::{Complete, Network};
+use hustings_sim::topology::Network;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -26,7 +26,7 @@ fn network(size: u32) -> Scenario {
 }
 
 fn with_ids(ids: &[u64]) -> Scenario {
-    Scenario { ids: ids.to_vec(), ..Scenario::new(Network::Complete(Complete { size: ids.len() as u32 })) }
+    Scenario { ids: ids.to_vec(), ..Scenario::new(Network::Complete(ids.len() as u32)) }
 }
 
 fn start(at: u32, tick: u64) -> Start {

@@ -157,7 +157,7 @@ fn messages_wait_for_bandwidth_by_tick_sender_and_sending_order() {
 #[test]
 fn too_many_copies_end_a_run_as_hung() {
     // A candidate whose sender crashed circulates forever, and every hop doubles it.
-    let mut scenario = Scenario::new(Network::Ring(Ring { size: 8 })).started_by_all();
+    let mut scenario = Scenario::new(Network::Ring(8)).started_by_all();
     scenario.faults = vec![Fault { tick: 2, what: FaultKind::Crash(7) }];
     scenario.duplicate = 1.0;
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();

@@ -4,7 +4,7 @@ use hustings_protocol::{Context, Effect, Event, Fact, Id, Port, Protocol, Stage,
 use hustings_sim::erased::DynProtocol;
 use hustings_sim::scenario::FaultKind;
 use hustings_sim::simulate::simulate_fast;
-use hustings_sim::topology::{Network, Ring};
+use hustings_sim::topology::Network;
 use serde::{Deserialize, Serialize};
 
 use super::scripted::*;
@@ -12,7 +12,7 @@ use super::*;
 
 /// A ring of four with an informer at position 4.
 fn informed() -> Scenario {
-    Scenario { starts: vec![start(1, 0)], ..Scenario::new(Network::InformedRing(Ring { size: 4 })) }
+    Scenario { starts: vec![start(1, 0)], ..Scenario::new(Network::InformedRing(4)) }
 }
 
 /// The informer has a rank, too, which is not used.

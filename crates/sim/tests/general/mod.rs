@@ -19,7 +19,7 @@ use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_protocol::{Id, Protocol, Record};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::topology::{Complete, Graph, Network, Ring};
+use hustings_sim::topology::{Graph, Network};
 
 type Rules = <ChangRoberts as Algorithm>::Protocol<Id>;
 
@@ -28,11 +28,11 @@ fn chang_roberts() -> Rules {
 }
 
 fn ring(size: u32) -> Scenario {
-    Scenario::new(Network::Ring(Ring { size }))
+    Scenario::new(Network::Ring(size))
 }
 
 fn complete(size: u32) -> Scenario {
-    Scenario::new(Network::Complete(Complete { size }))
+    Scenario::new(Network::Complete(size))
 }
 
 fn graph(size: u32, links: &[(u32, u32)]) -> Scenario {

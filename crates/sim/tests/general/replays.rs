@@ -34,8 +34,8 @@ fn faults(size: u32) -> impl Strategy<Value = Vec<Fault>> {
 
 fn networks() -> impl Strategy<Value = Network> {
     prop_oneof![
-        3 => (1u32..8).prop_map(|size| Network::Ring(Ring { size })),
-        1 => (2u32..7).prop_map(|size| Network::Complete(Complete { size })),
+        3 => (1u32..8).prop_map(Network::Ring),
+        1 => (2u32..7).prop_map(Network::Complete),
         1 => (2..9u32, 0..8u32, any::<u64>()).prop_map(|(size, more, seed)| gossip::graph(size, more, seed)),
     ]
 }
@@ -106,7 +106,7 @@ proptest! {
     fn elections_replay_too(scenario in scenarios()) {
         // A token that circulates forever and is sometimes duplicated becomes millions.
         let until = if scenario.duplicate > 0.0 { scenario.until.min(25) } else { scenario.until };
-        let network = Network::Ring(Ring { size: scenario.network.size() });
+        let network = Network::Ring(scenario.network.size());
         let scenario = Scenario { network, until, ..scenario };
         replays(&chang_roberts(), &scenario);
         replays(&TokenRing, &scenario);

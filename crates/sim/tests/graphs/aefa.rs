@@ -8,7 +8,7 @@ use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Delay, Scenario, Start};
 use hustings_sim::simulate::ElectionSpec;
-use hustings_sim::topology::{Complete, Network, Topology};
+use hustings_sim::topology::{Network, Topology};
 use proptest::prelude::*;
 
 fn run(scenario: &Scenario) -> Outcome {
@@ -136,7 +136,7 @@ fn a_second_election_finds_the_next_greatest() {
 /// `--best min` turns the order round; a start while a leader is named does nothing.
 #[test]
 fn the_least_can_win_and_a_needless_start_is_ignored() {
-    let network = Network::Complete(Complete { size: 6 });
+    let network = Network::Complete(6);
     let starts = vec![Start { at: 3, tick: 0 }, Start { at: 4, tick: 50 }];
     let outcome = run(&Scenario { best: Best::Min, starts, ..Scenario::new(network) });
     assert_eq!((outcome.leaders, outcome.by_kind), (vec![0], vec![25, 25, 1, 25, 25, 0, 0, 0]));

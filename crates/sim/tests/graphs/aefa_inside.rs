@@ -156,7 +156,7 @@ fn news_come_when_they_are_due() {
             all.iter().enumerate().filter(|(_, one)| progress.contains(**one)).map(|(place, _)| 1 << place).sum();
         (!progress.is_none()).then_some(Fact::Name(bits))
     }
-    let alone = hustings_sim::topology::Network::Complete(hustings_sim::topology::Complete { size: 1 });
+    let alone = hustings_sim::topology::Network::Complete(1);
     let outer = Outer { inner: Diffusion::new(Greatest), fact };
     assert_eq!(run(&outer, &started(alone, 0)).1, [(0, 0, Fact::Name(0b10111))]);
     let line = "line".parse::<hustings_sim::topology::Topology>().unwrap().build(3, 0).unwrap();

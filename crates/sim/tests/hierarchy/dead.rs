@@ -82,10 +82,8 @@ fn sun_with_any_nodes_down_keeps_its_bounds() {
         }
         // Token-ring on the same nodes, a climb of at most one attempt for each node of each level, and three laps of
         // each upper level, two ticks more for each of its dead nodes on the first.
-        let on_ring = simulate::<TokenRing>(
-            &Default::default(),
-            &Scenario { network: Network::Ring(Ring { size: 64 }), ..scenario.clone() },
-        );
+        let on_ring =
+            simulate::<TokenRing>(&Default::default(), &Scenario { network: Network::Ring(64), ..scenario.clone() });
         let upper = |level: u32| (64 / u64::from(branching.pow(level)), dead_on(branching.pow(level)));
         let laps: u64 = (1..=depth).map(upper).map(|(length, dead)| 3 * length + 2 * dead).sum();
         let climb = outcome.by_kind[0] + 2 * down.len() as u64;

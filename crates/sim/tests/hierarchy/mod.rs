@@ -13,7 +13,7 @@ use hustings_algorithms::{Algorithm, NetworkKind, Params};
 use hustings_protocol::Id;
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
-use hustings_sim::topology::{Network, Ring};
+use hustings_sim::topology::Network;
 
 use crate::common::elections::{expected, simulate};
 use crate::common::erased::run_algorithm;
@@ -30,10 +30,9 @@ fn params<A: Algorithm>(texts: &str) -> A::Params {
 
 /// An election on the algorithm's own kind of ring, started by these at tick 0.
 fn ring<A: Algorithm>(size: u32, starters: &[u32]) -> Scenario {
-    let ring = Ring { size };
     let network = match A::ABOUT.network {
-        NetworkKind::InformedRing => Network::InformedRing(ring),
-        _ => Network::Ring(ring),
+        NetworkKind::InformedRing => Network::InformedRing(size),
+        _ => Network::Ring(size),
     };
     Scenario { starts: starters.iter().map(|&at| Start { at, tick: 0 }).collect(), ..Scenario::new(network) }
 }

@@ -17,15 +17,15 @@ const MAX_DIGITS: usize = 6;
 
 /// The picture, if the network is a ring that is small enough.
 pub(crate) fn draw(report: &Report<'_>, colour: bool) -> Option<String> {
-    let (Network::Ring(ring) | Network::InformedRing(ring)) = report.scenario.network else { return None };
-    let names: Vec<String> = (0..ring.size.min(MAX_NODES + 1))
+    let (Network::Ring(size) | Network::InformedRing(size)) = report.scenario.network else { return None };
+    let names: Vec<String> = (0..size.min(MAX_NODES + 1))
         .map(|at| report.id(at).map_or_else(|| at.to_string(), |id| id.to_string()))
         .collect();
-    if !(2..=MAX_NODES).contains(&ring.size) || names.iter().any(|name| name.len() > MAX_DIGITS) {
+    if !(2..=MAX_NODES).contains(&size) || names.iter().any(|name| name.len() > MAX_DIGITS) {
         return None;
     }
     let down = down_at_the_end(report.scenario);
-    let mut canvas = Canvas::new(ring.size);
+    let mut canvas = Canvas::new(size);
     for (at, name) in (0..).zip(&names) {
         let (mark, paint) = if down.contains(&at) {
             ("✗", Some(Paint::Faint))
@@ -34,7 +34,7 @@ pub(crate) fn draw(report: &Report<'_>, colour: bool) -> Option<String> {
         } else {
             ("", None)
         };
-        canvas.place(f64::from(at) / f64::from(ring.size), &format!("{mark}{name}"), paint);
+        canvas.place(f64::from(at) / f64::from(size), &format!("{mark}{name}"), paint);
     }
     Some(canvas.render(colour))
 }

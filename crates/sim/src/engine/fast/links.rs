@@ -5,7 +5,7 @@ use std::ops::Range;
 use hustings_protocol::Port;
 
 use super::mailbox::Link;
-use crate::topology::{Complete, Graph, Ring};
+use crate::topology::Graph;
 
 /// A network whose directed links are numbered by receiver, then by sender. The number of a link is its slot.
 pub(super) trait Links: Copy + Send + Sync {
@@ -62,6 +62,12 @@ impl Links for &Graph {
     }
 }
 
+/// A complete network.
+#[derive(Clone, Copy)]
+pub(super) struct Complete {
+    pub(super) size: u32,
+}
+
 impl Links for Complete {
     const PEERS_ARE_KNOWN: bool = true;
 
@@ -86,7 +92,8 @@ impl Links for Complete {
 /// A ring whose members can send to each other by index, with or without an outside informer.
 #[derive(Clone, Copy)]
 pub(super) struct MappedRing {
-    pub(super) ring: Ring,
+    /// The number of members.
+    pub(super) size: u32,
     pub(super) has_informer: bool,
 }
 
@@ -95,22 +102,22 @@ impl Links for MappedRing {
     const IS_RING: bool = true;
 
     fn size(&self) -> u32 {
-        self.ring.size + u32::from(self.has_informer)
+        self.size + u32::from(self.has_informer)
     }
     fn members(&self) -> u32 {
-        self.ring.size
+        self.size
     }
     #[inline(always)]
     fn first(&self, receiver: u32) -> usize {
-        2 * receiver.min(self.ring.size) as usize
+        2 * receiver.min(self.size) as usize
     }
     #[inline(always)]
     fn receiver(&self, node: u32, _: usize, port: u32) -> u32 {
         match Port(port) {
-            Port::NEXT if node + 1 < self.ring.size => node + 1,
+            Port::NEXT if node + 1 < self.size => node + 1,
             Port::NEXT => 0,
             _ if node > 0 => node - 1,
-            _ => self.ring.size - 1,
+            _ => self.size - 1,
         }
     }
     #[inline(always)]

@@ -104,8 +104,9 @@ mod tests {
     use super::super::bucket_mailbox::BucketMailbox;
     use super::super::matrix_mailbox::MatrixMailbox;
     use super::*;
+    use crate::engine::fast::links::Complete;
     use crate::rng::{Purpose, Stream};
-    use crate::topology::{Complete, Network, Topology};
+    use crate::topology::{Network, Topology};
 
     /// Receiver, sender, whether it came over a link, and the content.
     type Read = (u32, u32, bool, u32);

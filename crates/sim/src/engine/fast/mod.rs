@@ -29,7 +29,7 @@ use hustings_protocol::Protocol;
 use self::bucket_mailbox::BucketMailbox;
 pub use self::calendar::Starts;
 use self::graph_driver::GraphRun;
-use self::links::{Links, MappedRing};
+use self::links::{Complete, Links, MappedRing};
 use self::mailbox::Mailbox;
 use self::matrix_mailbox::MatrixMailbox;
 pub use self::measurement::{Full, Lean, Meter};
@@ -52,7 +52,7 @@ pub(crate) fn supports(scenario: &Scenario) -> bool {
         && scenario.interventions.is_empty()
         && match &scenario.network {
             Network::Ring(_) | Network::InformedRing(_) => scenario.network.members() >= 1,
-            Network::Complete(complete) => graph_driver::supports(*complete),
+            Network::Complete(size) => graph_driver::supports(Complete { size: *size }),
             Network::Graph(graph) => graph_driver::supports(graph),
         }
 }
@@ -98,8 +98,8 @@ pub fn on_ring<'a, P: Protocol, Mt: Meter>(
     input: &EngineInput,
 ) -> Option<Prepared<'a, P, Mt>> {
     match *network {
-        Network::Ring(ring) if ring_driver::supports(ring, input.crashes.len()) => {
-            prepared(protocol, input, || Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, ring, input)))
+        Network::Ring(size) if ring_driver::supports(size, input.crashes.len()) => {
+            prepared(protocol, input, || Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, size, input)))
         }
         _ => None,
     }
@@ -123,7 +123,8 @@ pub fn on_complete<'a, P: Protocol, Mt: Meter>(
     network: &'a Network,
     input: &EngineInput,
 ) -> Option<Prepared<'a, P, Mt>> {
-    let Network::Complete(complete) = *network else { return None };
+    let Network::Complete(size) = *network else { return None };
+    let complete = Complete { size };
     if !graph_driver::supports(complete) {
         return None;
     }
@@ -166,8 +167,8 @@ const fn is_tiny<P: Protocol>() -> bool {
 /// The network as a ring whose members know each other.
 fn mapped_ring(network: &Network) -> Option<MappedRing> {
     match *network {
-        Network::Ring(ring) => Some(MappedRing { ring, has_informer: false }),
-        Network::InformedRing(ring) => Some(MappedRing { ring, has_informer: true }),
+        Network::Ring(size) => Some(MappedRing { size, has_informer: false }),
+        Network::InformedRing(size) => Some(MappedRing { size, has_informer: true }),
         Network::Complete(_) | Network::Graph(_) => None,
     }
 }

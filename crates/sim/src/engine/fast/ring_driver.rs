@@ -18,7 +18,6 @@ use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
 use super::ring_context::RingContext;
 use super::ring_queue::RingQueue;
 use crate::outcome::Outcome;
-use crate::topology::Ring;
 
 /// All messages of a ring. Drivers move the parts to local variables, which are held in registers.
 struct RingMessages<M> {
@@ -64,9 +63,10 @@ pub(super) struct RingState<'a, P: Protocol> {
     due_returns: VecDeque<ReturnedMessage<P::Message>>,
 }
 
-/// Whether the driver supports this ring. It identifies neighbours by their side, which needs three live nodes.
-pub(super) fn supports(ring: Ring, crashes: usize) -> bool {
-    ring.size as usize >= 3 + crashes
+/// Whether the driver supports a ring of this size. It identifies neighbours by their side, which needs three live
+/// nodes.
+pub(super) fn supports(size: u32, crashes: usize) -> bool {
+    size as usize >= 3 + crashes
 }
 
 /// A run on a ring, ready to start: all memory is allocated and touched.
@@ -79,17 +79,17 @@ pub(super) struct RingRun<'a, P: Protocol, Mt> {
 }
 
 impl<'a, P: Protocol, Mt: Meter> RingRun<'a, P, Mt> {
-    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], ring: Ring, input: &EngineInput) -> Self {
-        let room = if input.starts == super::Starts::All { ring.size as usize + 1 } else { 64 };
+    pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], size: u32, input: &EngineInput) -> Self {
+        let room = if input.starts == super::Starts::All { size as usize + 1 } else { 64 };
         RingRun {
             ring: RingState {
-                accounting: RangeAccounting::new::<Mt>(protocol, ranks, input, 0..ring.size, ring.size),
-                size: ring.size,
+                accounting: RangeAccounting::new::<Mt>(protocol, ranks, input, 0..size, size),
+                size,
                 targets: [Vec::new(), Vec::new()],
                 returning: None,
                 due_returns: VecDeque::new(),
             },
-            states: filled(ring.size as usize, protocol.init()),
+            states: filled(size as usize, protocol.init()),
             messages: RingMessages {
                 clockwise: RingQueue::with_capacity(room),
                 counter: RingQueue::with_capacity(64),

@@ -93,10 +93,10 @@ impl ChannelRandomness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Network, Ring};
+    use crate::topology::Network;
 
     fn delays(delay: Delay, count: usize) -> Vec<u64> {
-        let scenario = Scenario { delay, ..Scenario::new(Network::Ring(Ring { size: 3 })) };
+        let scenario = Scenario { delay, ..Scenario::new(Network::Ring(3)) };
         let mut channel = ChannelRandomness::new(&scenario);
         (0..count).map(|_| channel.message(2).map_or(1, |draw| channel.delay(draw))).collect()
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn losses_and_copies_are_independent_and_have_the_given_rates() {
-        let network = Network::Ring(Ring { size: 3 });
+        let network = Network::Ring(3);
         let scenario = Scenario { loss: 0.25, duplicate: 0.5, ..Scenario::new(network) };
         let mut channel = ChannelRandomness::new(&scenario);
         let draws: Vec<Draw> = (0..40_000).filter_map(|_| channel.message(1)).collect();

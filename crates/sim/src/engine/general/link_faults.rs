@@ -126,7 +126,6 @@ impl LinkFaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Ring;
 
     #[test]
     fn a_cut_blocks_messages_in_flight_and_arrivals_before_the_heal() {
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     fn changes_are_listed_from_both_ends() {
-        let network = Network::Ring(Ring { size: 4 });
+        let network = Network::Ring(4);
         let before = LinkFaults::default();
         let mut after = before.clone();
         let is_partitioned = FaultKind::Partition(vec![0, 0, 1, 1]);

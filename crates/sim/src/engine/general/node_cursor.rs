@@ -71,14 +71,14 @@ fn neighbours<R: Rank>(network: &Network, ranks: &[R], at: u32) -> impl Iterator
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Complete, Graph, Ring};
+    use crate::topology::Graph;
 
     #[test]
     fn the_info_does_not_depend_on_the_previous_position() {
         let ranks: Vec<Id> = [40, 10, 30, 20, 50].into_iter().map(Id).collect();
         let graph =
             Graph::new(5, |link| [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)].iter().for_each(|&(a, b)| link(a, b)));
-        for network in [Network::Complete(Complete { size: 5 }), Network::Graph(graph.unwrap())] {
+        for network in [Network::Complete(5), Network::Graph(graph.unwrap())] {
             let mut cursor = NodeCursor::new(&network, &ranks);
             for at in [0, 3, 1, 4, 4, 0, 2] {
                 let expected = Peers::Known(neighbours(&network, &ranks, at).collect());
@@ -86,7 +86,7 @@ mod tests {
                 assert_eq!(*cursor.of(at), info);
             }
         }
-        let ring = Network::Ring(Ring { size: 5 });
+        let ring = Network::Ring(5);
         assert_eq!(NodeCursor::new(&ring, &ranks).of(3).peers, Peers::Unknown(2));
     }
 }

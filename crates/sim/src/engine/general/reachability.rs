@@ -178,7 +178,7 @@ impl ReachabilityNotifier {
 mod tests {
     use super::*;
     use crate::scenario::FaultKind::{self, Cut, Heal, Partition};
-    use crate::topology::{Complete, Graph, Ring};
+    use crate::topology::Graph;
 
     fn components(network: &Network, faults: &[FaultKind]) -> Vec<u32> {
         let mut link_faults = LinkFaults::default();
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn two_cuts_split_a_ring() {
-        let ring = Network::Ring(Ring { size: 5 });
+        let ring = Network::Ring(5);
         assert_eq!(components(&ring, &[]), [0; 5]);
         assert_eq!(components(&ring, &[Cut(4, 0)]), [0; 5]);
         assert_eq!(components(&ring, &[Cut(4, 0), Cut(2, 1)]), [0, 0, 1, 1, 1]);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_complete_network_routes_around_a_cut() {
-        let complete = Network::Complete(Complete { size: 4 });
+        let complete = Network::Complete(4);
         assert_eq!(components(&complete, &[Cut(0, 1), Cut(0, 2)]), [0; 4]);
         assert_eq!(components(&complete, &[Cut(0, 1), Cut(0, 2), Cut(3, 0)]), [0, 1, 1, 1]);
         let is_partitioned = Partition(vec![0, 0, 1, 1]);
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn an_outside_informer_is_in_no_component() {
         let link_faults = LinkFaults::default();
-        let components = Components::new(&Network::InformedRing(Ring { size: 3 }), &link_faults);
+        let components = Components::new(&Network::InformedRing(3), &link_faults);
         assert_eq!((components.same_component(0, 2), components.same_component(0, 3)), (Some(true), None));
     }
 }

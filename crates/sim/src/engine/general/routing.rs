@@ -52,7 +52,7 @@ impl<'a> RoutingTable<'a> {
     /// The number of directed links.
     pub(crate) fn link_count(&self) -> u64 {
         match self.network {
-            Network::Ring(ring) | Network::InformedRing(ring) => 2 * u64::from(ring.size),
+            Network::Ring(size) | Network::InformedRing(size) => 2 * u64::from(*size),
             network => 2 * network.links(),
         }
     }
@@ -61,7 +61,7 @@ impl<'a> RoutingTable<'a> {
     pub(crate) fn link(&self, at: u32, port: Port) -> u64 {
         let before = match self.network {
             Network::Ring(_) | Network::InformedRing(_) => 2 * u64::from(at),
-            Network::Complete(complete) => u64::from(at) * u64::from(complete.size - 1),
+            Network::Complete(size) => u64::from(at) * u64::from(size - 1),
             Network::Graph(graph) => u64::from(graph.first()[at as usize]),
         };
         before + u64::from(port.0)
@@ -85,11 +85,10 @@ impl<'a> RoutingTable<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Complete, Ring};
 
     #[test]
     fn removing_peers_leaves_the_node_itself_in_the_end() {
-        let network = Network::Ring(Ring { size: 4 });
+        let network = Network::Ring(4);
         let mut routing = RoutingTable::new(&network);
         let mut seen = Vec::new();
         for _ in 0..5 {
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn removals_on_both_sides_add_up() {
-        let network = Network::Ring(Ring { size: 5 });
+        let network = Network::Ring(5);
         let mut routing = RoutingTable::new(&network);
         let mut remove_peer = |port, peer, next, previous| {
             routing.remove_peer(0, port, peer);
@@ -121,7 +120,7 @@ mod tests {
 
     #[test]
     fn other_networks_remove_no_peers() {
-        let network = Network::Complete(Complete { size: 3 });
+        let network = Network::Complete(3);
         let mut routing = RoutingTable::new(&network);
         routing.remove_peer(0, Port(0), 1);
         assert_eq!(routing.target(0, Port(0)), Some((1, Port(0))));

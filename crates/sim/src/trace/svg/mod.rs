@@ -26,7 +26,7 @@ mod tests {
     use hustings_protocol::TraceEvent;
 
     use super::*;
-    use crate::topology::{Network, Ring};
+    use crate::topology::Network;
     use crate::trace::sample;
 
     fn svg<M: Message>(names: &Names, records: &[Record<M>]) -> String {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_large_diagram_is_cut_with_a_note() {
-        let names = Names::new("large", vec![], Network::Ring(Ring { size: 1_000_000 }));
+        let names = Names::new("large", vec![], Network::Ring(1_000_000));
         let records: Vec<Record<sample::Word>> = (0..50_000)
             .map(|number| Record {
                 number,
