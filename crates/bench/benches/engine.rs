@@ -62,12 +62,11 @@ fn ring(criterion: &mut Criterion) {
 
 fn wave(criterion: &mut Criterion) {
     let network = Topology::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
-    let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
-    let mut plain = reference::Echo::new(graph);
+    let mut plain = reference::Echo::new(&network);
     let mut group = criterion.benchmark_group("echo on a graph");
-    group.throughput(Throughput::Elements(plain.run(graph, 0).messages)).sample_size(10);
-    group.bench_function("loop", |bencher| bencher.iter(|| plain.run(graph, 0)));
+    group.throughput(Throughput::Elements(plain.run(0).messages)).sample_size(10);
+    group.bench_function("loop", |bencher| bencher.iter(|| plain.run(0)));
     engine::<_, Lean>(
         &mut group,
         "fast, counts and times",
@@ -87,11 +86,10 @@ fn wave(criterion: &mut Criterion) {
 
 fn election(criterion: &mut Criterion) {
     let network = Topology::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
-    let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     let rules = Aefa::protocol::<Id>(&AefaParams::default(), &Setting::of(&ids));
-    let mut plain = reference::Aefa::new(graph);
-    let mut run = || plain.run(graph, &ids, 0, |id| id.0 as u32);
+    let mut plain = reference::Aefa::new(&network);
+    let mut run = || plain.run(&ids, 0, |id| id.0 as u32);
     let mut group = criterion.benchmark_group("aefa on a graph");
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));

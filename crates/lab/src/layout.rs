@@ -38,10 +38,10 @@ impl Layout {
             Network::Complete(size) => {
                 Layout { shape: "complete", nodes: circle(*size), links: Vec::new(), rings: Vec::new() }
             }
-            Network::Graph(graph) => {
-                let size = graph.size();
+            Network::Graph(_) => {
+                let size = network.size();
                 let links: Vec<(u32, u32)> = (0..size)
-                    .flat_map(|at| graph.neighbours(at).iter().map(move |&other| (at, other)))
+                    .flat_map(|at| (0..network.degree(at)).map(move |port| (at, network.peer(at, Port(port)).0)))
                     .filter(|(at, other)| at < other)
                     .collect();
                 let is_cycle = size > 2 && links.len() == size as usize && (0..size).all(|at| network.degree(at) == 2);

@@ -120,24 +120,24 @@ impl Graph {
 
     /// The number of positions.
     #[inline(always)]
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.first.len() as u32 - 1
     }
 
     /// The number of links.
-    pub fn links(&self) -> u64 {
+    pub(crate) fn links(&self) -> u64 {
         self.neighbours.len() as u64 / 2
     }
 
     /// Where each position's slots begin; one more entry than positions.
     #[inline(always)]
-    pub fn first(&self) -> &[u32] {
+    pub(crate) fn first(&self) -> &[u32] {
         &self.first
     }
 
     /// The neighbours of all positions, by slot.
     #[inline(always)]
-    pub fn slots(&self) -> &[u32] {
+    pub(crate) fn slots(&self) -> &[u32] {
         &self.neighbours
     }
 
@@ -149,7 +149,7 @@ impl Graph {
 
     /// A position's neighbours, ascending.
     #[inline(always)]
-    pub fn neighbours(&self, at: u32) -> &[u32] {
+    pub(crate) fn neighbours(&self, at: u32) -> &[u32] {
         &self.neighbours[self.first[at as usize] as usize..self.first[at as usize + 1] as usize]
     }
 

@@ -98,7 +98,7 @@ pub(crate) fn election(about: &About, params: &[(&str, String)], scenario: &Scen
         Network::Ring(_) => "a ring".to_string(),
         Network::InformedRing(_) => "a ring with an informer outside".to_string(),
         Network::Complete(_) => "a complete network".to_string(),
-        Network::Graph(graph) => format!("a graph with {} link{}", graph.links(), plural(graph.links())),
+        Network::Graph(_) => format!("a graph with {} link{}", network.links(), plural(network.links())),
     };
     let algorithm = Paint::Strong.on(about.name, colour);
     let runs = match (scenario.runs, about.network) {
