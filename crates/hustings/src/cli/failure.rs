@@ -130,7 +130,7 @@ impl Failure {
             Failure::Conflict { help, .. } => (Exit::WrongUse, Some(help.clone())),
             Failure::Check(error) => (Exit::WrongUse, Some(check_help(error).to_string())),
             Failure::Election(error) => {
-                (if error.is_io() { Exit::CouldNot } else { Exit::WrongUse }, election_help(error))
+                (if is_unreadable(error) { Exit::CouldNot } else { Exit::WrongUse }, election_help(error))
             }
         };
         let mut text = format!("{} {self}\n", Paint::Bad.on("error:", console.colour_errors));
@@ -166,6 +166,15 @@ fn check_help(error: &CheckError) -> &'static str {
         }
         CheckError::RingRecovery => "say --runs, or leave --recoveries out",
         CheckError::UnorderedRuns => "leave --channels unordered out",
+    }
+}
+
+/// Whether the cause is a file that cannot be read.
+fn is_unreadable(error: &SpecError) -> bool {
+    match &error.problem {
+        SpecProblem::Unreadable { .. } => true,
+        SpecProblem::Topology(error) => matches!(**error, BuildError::Unreadable { .. }),
+        _ => false,
     }
 }
 

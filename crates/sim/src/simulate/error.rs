@@ -6,7 +6,7 @@ use hustings_algorithms::{ParamConflict, ParamError};
 
 use super::{Field, FieldRef};
 use crate::parse::ParseError;
-use crate::topology::{BuildError, FileError};
+use crate::topology::BuildError;
 
 /// A specification from which no scenario can be built; nothing was run.
 ///
@@ -262,15 +262,6 @@ impl SpecError {
             }
             (Some(field), problem) => format!("{}: {problem}", name(field)),
             (None, problem) => problem.to_string(),
-        }
-    }
-
-    /// Whether the cause is a file that cannot be read.
-    pub fn is_io(&self) -> bool {
-        match &self.problem {
-            SpecProblem::Unreadable { .. } => true,
-            SpecProblem::Topology(error) => matches!(**error, BuildError::File(FileError::Unreadable { .. })),
-            _ => false,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::erased::{DynMessage, DynProtocol, DynRank};
 use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
 use crate::scenario::{Fault, FaultKind, Scenario};
-use crate::topology::{GraphError, Network};
+use crate::topology::{BuildError, Network};
 use crate::trace::header::Header;
 use crate::trace::{FileError, TraceFile};
 
@@ -45,7 +45,7 @@ pub enum ReplayFileError {
     Params(SpecError),
     /// Its links are not a valid graph.
     #[error("its network is not valid: {0}")]
-    Graph(#[from] GraphError),
+    Graph(Box<BuildError>),
     /// The algorithm does not run on its network.
     #[error("its network is not one that {0} runs on")]
     Network(&'static str),
@@ -98,7 +98,7 @@ fn replay_file(
 
 /// The election that the header of a file describes.
 fn recorded_scenario(about: &About, header: &Header) -> Result<Scenario, ReplayFileError> {
-    let network = header.network.build()?;
+    let network = header.network.build().map_err(|error| ReplayFileError::Graph(Box::new(error)))?;
     let fits = match (about.network, &network) {
         (NetworkKind::Ring, Network::Ring(size)) => *size > 0,
         (NetworkKind::InformedRing, Network::InformedRing(size)) => *size > 0 && !header.runs,

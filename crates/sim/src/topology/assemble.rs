@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Generator, GraphError, MAX_LINKS};
+use super::{BuildError, Generator, MAX_LINKS};
 
 /// A block has 2 to the power of this many positions.
 const BLOCK_BITS: u32 = 16;
@@ -26,13 +26,13 @@ struct Part {
     /// How many links lead into each block.
     into_block: Vec<u32>,
     links: u64,
-    error: Option<GraphError>,
+    error: Option<BuildError>,
 }
 
 impl Part {
-    fn checked(self) -> Result<Self, GraphError> {
+    fn checked(self) -> Result<Self, BuildError> {
         match self.error {
-            _ if self.links > MAX_LINKS => Err(GraphError::TooMany { links: self.links, max: MAX_LINKS }),
+            _ if self.links > MAX_LINKS => Err(BuildError::TooMany { links: self.links, max: MAX_LINKS }),
             Some(error) => Err(error),
             None => Ok(self),
         }
@@ -44,7 +44,7 @@ fn blocks(size: u32) -> usize {
 }
 
 /// The lists of the graph that a generator makes, with up to `threads` threads.
-pub(super) fn assemble(generator: &dyn Generator, threads: usize) -> Result<Lists, GraphError> {
+pub(super) fn assemble(generator: &dyn Generator, threads: usize) -> Result<Lists, BuildError> {
     // How many links start from each position.
     let mut starting = vec![0u32; generator.size() as usize];
     let mut whole = collect(generator, threads, &mut starting)?;
@@ -65,7 +65,7 @@ pub(super) fn assemble(generator: &dyn Generator, threads: usize) -> Result<List
 }
 
 /// All links, each thread making those of a range of its own.
-fn collect(generator: &dyn Generator, threads: usize, starting: &mut [u32]) -> Result<Part, GraphError> {
+fn collect(generator: &dyn Generator, threads: usize, starting: &mut [u32]) -> Result<Part, BuildError> {
     let size = generator.size();
     let share = size.div_ceil(threads.max(1) as u32).max(1 << BLOCK_BITS);
     if share >= size {
@@ -103,9 +103,9 @@ fn collect_part(generator: &dyn Generator, own: Range<u32>, starting: &mut [u32]
         last = from;
         part.links += 1;
         if from == to {
-            part.error.get_or_insert(GraphError::Loop { at: from.into() });
+            part.error.get_or_insert(BuildError::Loop { at: from.into() });
         } else if to >= size {
-            part.error.get_or_insert(GraphError::Beyond { from: from.into(), to: to.into(), last: (size - 1).into() });
+            part.error.get_or_insert(BuildError::Beyond { from: from.into(), to: to.into(), last: (size - 1).into() });
         } else if part.links <= MAX_LINKS {
             starting[(from - own.start) as usize] += 1;
             part.into_block[(to >> BLOCK_BITS) as usize] += 1;
@@ -144,7 +144,7 @@ fn fill(
     into_block: &[u32],
     arrivals: &[u32],
     neighbours: &mut [u32],
-) -> Result<Vec<u32>, GraphError> {
+) -> Result<Vec<u32>, BuildError> {
     let mut first = Vec::with_capacity(starting.len() + 1);
     first.push(0);
     let (mut target, mut arrival) = (neighbours.len() / 2, 0);
@@ -180,12 +180,12 @@ fn fill(
 }
 
 /// Sorts the neighbours of each position of a block; fails if one comes twice.
-fn sort(start: u32, first: &[u32], neighbours: &mut [u32]) -> Result<(), GraphError> {
+fn sort(start: u32, first: &[u32], neighbours: &mut [u32]) -> Result<(), BuildError> {
     for (at, bounds) in (start..).zip(first.windows(2)) {
         let own = &mut neighbours[bounds[0] as usize..bounds[1] as usize];
         own.sort_unstable();
         if let Some(twice) = own.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(GraphError::Twice { from: at.into(), to: twice[0].into() });
+            return Err(BuildError::Twice { from: at.into(), to: twice[0].into() });
         }
     }
     Ok(())

@@ -1,8 +1,7 @@
 //! From a topology and a size to a network.
 
 use super::{
-    Generator, Graph, GraphError, MAX_LINKS, Network, Topology,
-    file::{self, FileError},
+    BuildError, Generator, Graph, MAX_LINKS, Network, Topology, file,
     fixed::Fixed,
     generator::Listed,
     geometric::Geometric,
@@ -10,68 +9,6 @@ use super::{
     scale_free::ScaleFree,
     small_world::SmallWorld,
 };
-use crate::parse::ParseError;
-
-/// A network that cannot be built.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum BuildError {
-    /// There are no nodes.
-    #[error("a network needs nodes: at least 1, not 0")]
-    NoNodes,
-    /// The topology has another size.
-    #[error("topology `{topology}` has {allowed} nodes, not {size}")]
-    OtherSize {
-        /// The topology.
-        topology: String,
-        /// The requested size.
-        size: u64,
-        /// The one size that it has.
-        allowed: u64,
-    },
-    /// The topology does not exist in this size.
-    #[error("topology `{topology}` does not exist with {size} nodes: {problem}; nearest: {nearest}")]
-    Impossible {
-        /// The topology.
-        topology: String,
-        /// The requested size.
-        size: u32,
-        /// The reason.
-        problem: &'static str,
-        /// What there is instead.
-        nearest: String,
-    },
-    /// There would be more links than can be numbered.
-    #[error(
-        "topology `{topology}` with {size} nodes has about {links} links; at most {max} are possible, with {nearest} nodes"
-    )]
-    TooManyLinks {
-        /// The topology.
-        topology: String,
-        /// The requested size.
-        size: u32,
-        /// The number of links.
-        links: u64,
-        /// The maximum.
-        max: u64,
-        /// The greatest size with so few.
-        nearest: u32,
-    },
-    /// The topology comes in any size, and none was given.
-    #[error("topology `{topology}` comes in any size: the number of nodes must be given")]
-    NoSize {
-        /// The topology.
-        topology: String,
-    },
-    /// The topology's own numbers are wrong.
-    #[error("topology `{text}`: {0}", text = .0.text)]
-    Topology(#[from] ParseError),
-    /// The file is wrong.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The links do not form a valid graph.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-}
 
 impl Topology {
     /// The number of nodes that the topology itself dictates.

@@ -9,8 +9,9 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::BuildError;
 use super::generator::Listed;
 
 /// The maximum size of a file: 1 GiB.
@@ -18,65 +19,6 @@ pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
 /// The number of characters of a wrong line that an error shows.
 const MAX_SHOWN: usize = 60;
-
-/// A file that does not describe a topology.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum FileError {
-    /// It cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        reason: String,
-    },
-    /// It is too long.
-    #[error("{} is longer than {max} bytes, the most that a topology may have", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-        /// The number of bytes.
-        max: u64,
-    },
-    /// A line is wrong.
-    #[error("{}, line {line}: `{text}`: {problem}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line number, from 1.
-        line: u32,
-        /// What it says.
-        text: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// There are no links in it.
-    #[error("{} has no links; a topology has lines `u v` with two positions, numbered from 0", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There are fewer links than it takes to connect all nodes.
-    #[error("{}: {links} links cannot connect {size} positions", path.display())]
-    TooFew {
-        /// The file.
-        path: PathBuf,
-        /// The number of links.
-        links: u64,
-        /// The number of positions.
-        size: u64,
-    },
-    /// Not all nodes can reach each other.
-    #[error("{}: the {size} positions are not connected: position {unreached} cannot be reached from 0", path.display())]
-    Disconnected {
-        /// The file.
-        path: PathBuf,
-        /// The number of positions.
-        size: u64,
-        /// One that position 0 cannot reach.
-        unreached: u64,
-    },
-}
 
 /// What is wrong with a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -104,16 +46,16 @@ enum LineError {
 type NumberedLink = (u32, u32, u32);
 
 /// Reads a topology of this size; without one, of the size that the greatest position says.
-pub(super) fn read(path: &Path, size: Option<u32>) -> Result<Listed, FileError> {
+pub(super) fn read(path: &Path, size: Option<u32>) -> Result<Listed, BuildError> {
     read_bounded(path, size, MAX_BYTES)
 }
 
-fn read_bounded(path: &Path, size: Option<u32>, max: u64) -> Result<Listed, FileError> {
+fn read_bounded(path: &Path, size: Option<u32>, max: u64) -> Result<Listed, BuildError> {
     let mut links = read_links(path, size, max)?;
     links.sort_unstable();
     if let Some(pair) = links.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
         let (from, to, line) = pair[1];
-        return Err(FileError::Line {
+        return Err(BuildError::Line {
             path: path.into(),
             line,
             text: format!("{from} {to}"),
@@ -121,15 +63,15 @@ fn read_bounded(path: &Path, size: Option<u32>, max: u64) -> Result<Listed, File
         });
     }
     let Some(last) = links.iter().map(|link| link.1).max() else {
-        return Err(FileError::Empty { path: path.into() });
+        return Err(BuildError::Empty { path: path.into() });
     };
     let size = size.unwrap_or(last + 1);
     check_connected(path, size, &links)?;
     Ok(Listed::new(size, links.into_iter().map(|(from, to, _)| (from, to)).collect()))
 }
 
-fn read_links(path: &Path, size: Option<u32>, max: u64) -> Result<Vec<NumberedLink>, FileError> {
-    let unreadable = |error: std::io::Error| FileError::Unreadable { path: path.into(), reason: error.to_string() };
+fn read_links(path: &Path, size: Option<u32>, max: u64) -> Result<Vec<NumberedLink>, BuildError> {
+    let unreadable = |error: std::io::Error| BuildError::Unreadable { path: path.into(), reason: error.to_string() };
     // One byte more than allowed tells a file that is too long from one that just fits.
     let mut reader = BufReader::new(File::open(path).map_err(unreadable)?.take(max + 1));
     let (mut links, mut buffer, mut bytes) = (Vec::new(), Vec::new(), 0);
@@ -137,7 +79,7 @@ fn read_links(path: &Path, size: Option<u32>, max: u64) -> Result<Vec<NumberedLi
         buffer.clear();
         bytes += reader.read_until(b'\n', &mut buffer).map_err(unreadable)? as u64;
         if bytes > max {
-            return Err(FileError::TooLong { path: path.into(), max });
+            return Err(BuildError::TooLong { path: path.into(), max });
         }
         if buffer.is_empty() {
             break;
@@ -147,7 +89,7 @@ fn read_links(path: &Path, size: Option<u32>, max: u64) -> Result<Vec<NumberedLi
             Ok(None) => {}
             Err(problem) => {
                 let (text, problem) = (shown(&buffer), problem.to_string());
-                return Err(FileError::Line { path: path.into(), line, text, problem });
+                return Err(BuildError::Line { path: path.into(), line, text, problem });
             }
         }
     }
@@ -187,13 +129,13 @@ fn shown(line: &[u8]) -> String {
 }
 
 /// Fails unless the links connect all positions.
-fn check_connected(path: &Path, size: u32, links: &[NumberedLink]) -> Result<(), FileError> {
+fn check_connected(path: &Path, size: u32, links: &[NumberedLink]) -> Result<(), BuildError> {
     // First the count: a great position in a short file must not make us set up a list of all below it.
     if u64::from(size) > links.len() as u64 + 1 {
-        return Err(FileError::TooFew { path: path.into(), links: links.len() as u64, size: size.into() });
+        return Err(BuildError::TooFew { path: path.into(), links: links.len() as u64, size: size.into() });
     }
     match unreached(size, links) {
-        Some(at) => Err(FileError::Disconnected { path: path.into(), size: size.into(), unreached: at.into() }),
+        Some(at) => Err(BuildError::FileDisconnected { path: path.into(), size: size.into(), unreached: at.into() }),
         None => Ok(()),
     }
 }

@@ -5,6 +5,7 @@
 
 mod assemble;
 mod build;
+mod error;
 mod file;
 mod fixed;
 mod generator;
@@ -20,11 +21,10 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub use build::BuildError;
-pub use file::FileError;
+pub use error::BuildError;
 use generator::Generator;
 use network::MAX_LINKS;
-pub use network::{Graph, GraphError, Network};
+pub use network::{Graph, Network};
 
 /// The topology of a network.
 #[derive(Clone, PartialEq, Debug)]

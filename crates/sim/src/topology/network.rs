@@ -5,7 +5,7 @@ use hustings_algorithms::Neighbours;
 use hustings_protocol::Port;
 
 use super::{
-    Generator,
+    BuildError, Generator,
     assemble::{Lists, assemble},
     generator::Listed,
 };
@@ -21,62 +21,17 @@ pub struct Graph {
     reverse: Vec<u32>,
 }
 
-/// Links that do not form a valid graph.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum GraphError {
-    /// A position beyond the last.
-    #[error("link {from}–{to} names a position beyond the last one, {last}")]
-    Beyond {
-        /// One end.
-        from: u64,
-        /// The other end.
-        to: u64,
-        /// The last position.
-        last: u64,
-    },
-    /// A link from a node to itself.
-    #[error("link {at}–{at} leads from a node to itself")]
-    Loop {
-        /// The node.
-        at: u64,
-    },
-    /// The same link twice.
-    #[error("link {from}–{to} is given twice")]
-    Twice {
-        /// One end.
-        from: u64,
-        /// The other end.
-        to: u64,
-    },
-    /// More links than slots can be numbered.
-    #[error("{links} links are too many; at most {max}")]
-    TooMany {
-        /// The number given.
-        links: u64,
-        /// The maximum.
-        max: u64,
-    },
-    /// Not all nodes can reach each other.
-    #[error("the graph is not connected: position {from} cannot reach position {to}")]
-    Disconnected {
-        /// From here…
-        from: u64,
-        /// …there is no way to there.
-        to: u64,
-    },
-}
-
 /// The maximum number of links of a [`Graph`]: each has two slots, numbered with 32 bits.
 pub(crate) const MAX_LINKS: u64 = (u32::MAX / 2) as u64;
 
 impl Graph {
     /// A graph of `size` positions from its links, each given once, in any order and direction.
-    pub fn new(size: u32, links: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Result<Self, GraphError> {
+    pub fn new(size: u32, links: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Result<Self, BuildError> {
         let (mut list, mut error) = (Vec::new(), None);
         links(&mut |from, to| {
             if from >= size || to >= size {
                 let last = u64::from(size).saturating_sub(1);
-                error.get_or_insert(GraphError::Beyond { from: from.into(), to: to.into(), last });
+                error.get_or_insert(BuildError::Beyond { from: from.into(), to: to.into(), last });
             } else {
                 list.push((from, to));
             }
@@ -85,18 +40,18 @@ impl Graph {
     }
 
     /// The graph that a generator makes, with all processors.
-    pub(crate) fn generate(generator: &dyn Generator) -> Result<Self, GraphError> {
+    pub(crate) fn generate(generator: &dyn Generator) -> Result<Self, BuildError> {
         Graph::generate_with(generator, std::thread::available_parallelism().map_or(1, usize::from))
     }
 
     /// The graph that a generator makes, with up to `threads` threads; it is the same for any number.
-    pub(crate) fn generate_with(generator: &dyn Generator, threads: usize) -> Result<Self, GraphError> {
+    pub(crate) fn generate_with(generator: &dyn Generator, threads: usize) -> Result<Self, BuildError> {
         let Lists { first, neighbours, reverse } = assemble(generator, threads)?;
         Ok(Graph { first, neighbours, reverse })
     }
 
     /// Fails if some position cannot reach another.
-    pub(crate) fn check_connected(&self) -> Result<(), GraphError> {
+    pub(crate) fn check_connected(&self) -> Result<(), BuildError> {
         let size = self.size() as usize;
         let mut seen = vec![false; size];
         let mut waiting = vec![0u32];
@@ -113,7 +68,7 @@ impl Graph {
             }
         }
         match seen.iter().position(|seen| !seen) {
-            Some(to) => Err(GraphError::Disconnected { from: 0, to: to as u64 }),
+            Some(to) => Err(BuildError::Disconnected { from: 0, to: to as u64 }),
             None => Ok(()),
         }
     }
@@ -259,7 +214,7 @@ mod tests {
     fn every_port_leads_there_and_back() {
         let graph =
             Graph::new(5, |link| [(3, 1), (0, 1), (1, 4), (4, 0)].iter().for_each(|&(a, b)| link(a, b))).unwrap();
-        assert_eq!(graph.check_connected(), Err(GraphError::Disconnected { from: 0, to: 2 }));
+        assert_eq!(graph.check_connected(), Err(BuildError::Disconnected { from: 0, to: 2 }));
         let networks = [Network::Ring(5), Network::Complete(5), Network::Graph(graph)];
         for network in &networks {
             for at in 0..5 {
@@ -275,8 +230,8 @@ mod tests {
     fn what_is_no_graph_is_refused() {
         let graph =
             |links: &'static [(u32, u32)]| Graph::new(3, move |link| links.iter().for_each(|&(a, b)| link(a, b)));
-        assert_eq!(graph(&[(1, 1)]), Err(GraphError::Loop { at: 1 }));
-        assert_eq!(graph(&[(0, 3)]), Err(GraphError::Beyond { from: 0, to: 3, last: 2 }));
-        assert_eq!(graph(&[(0, 1), (1, 0)]), Err(GraphError::Twice { from: 0, to: 1 }));
+        assert_eq!(graph(&[(1, 1)]), Err(BuildError::Loop { at: 1 }));
+        assert_eq!(graph(&[(0, 3)]), Err(BuildError::Beyond { from: 0, to: 3, last: 2 }));
+        assert_eq!(graph(&[(0, 1), (1, 0)]), Err(BuildError::Twice { from: 0, to: 1 }));
     }
 }

@@ -113,8 +113,8 @@ fn a_file_is_a_shape() {
     let network = shape.build(3, 0).unwrap();
     assert_eq!((network.size(), network.links()), (3, 3));
     assert_eq!(shape.build_in_own_size(0), Ok(network));
-    assert!(matches!(shape.build(2, 0), Err(BuildError::File(FileError::Line { line: 2, .. }))));
-    assert!(matches!(shape.build(4, 0), Err(BuildError::File(FileError::Disconnected { unreached: 3, .. }))));
+    assert!(matches!(shape.build(2, 0), Err(BuildError::Line { line: 2, .. })));
+    assert!(matches!(shape.build(4, 0), Err(BuildError::FileDisconnected { unreached: 3, .. })));
 }
 
 #[test]

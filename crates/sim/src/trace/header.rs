@@ -10,7 +10,7 @@ use super::FileError;
 use crate::engine::general;
 use crate::replay::Setting;
 use crate::scenario::{Medium, Notice, Scenario};
-use crate::topology::{Graph, GraphError, Network};
+use crate::topology::{BuildError, Graph, Network};
 
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
@@ -119,7 +119,7 @@ impl NetworkForm {
     }
 
     /// Builds the network.
-    pub(crate) fn build(&self) -> Result<Network, GraphError> {
+    pub(crate) fn build(&self) -> Result<Network, BuildError> {
         Ok(match self {
             NetworkForm::Ring { size } => Network::Ring(*size),
             NetworkForm::InformedRing { size } => Network::InformedRing(*size),
