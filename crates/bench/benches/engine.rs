@@ -8,11 +8,10 @@ use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
-use hustings_bench::reference;
+use hustings_bench::{random_ids, reference};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{self, Driver, EngineInput, Full, Lean, Meter, Starts};
 use hustings_sim::erased::DynProtocol;
-use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Scenario, Start};
 use hustings_sim::simulate::simulate_general;
 use hustings_sim::topology::{Network, Topology};
@@ -32,8 +31,7 @@ fn engine<P: Protocol<Rank = Id>, M: Meter>(
 }
 
 fn ring(criterion: &mut Criterion) {
-    let mut ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
-    Stream::new(1, Purpose::Ids, 0).shuffle(&mut ids);
+    let ids = random_ids(SIZE, 1);
     let (network, rules) = (Network::Ring(SIZE), ChangRoberts::protocol::<Id>(&NoParams, &Setting::of(&[])));
     let mut plain = reference::ChangRoberts::new(ids.len());
     let mut group = criterion.benchmark_group("chang-roberts on a ring");

@@ -13,7 +13,7 @@ mod report;
 mod workload;
 
 pub use report::{Row, Speed, Speeds, to_json, to_text};
-pub use workload::{NetworkType, Workload};
+pub use workload::{NetworkType, Workload, random_ids};
 
 use hustings_sim::topology::BuildError;
 

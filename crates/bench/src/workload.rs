@@ -9,8 +9,8 @@ use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::fast::{self, Driver, Lean, Starts};
-use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::Start;
+use hustings_sim::simulate::{ElectionSpec, Ids, Starts as Initiators};
 use hustings_sim::topology::{BuildError, Network, Topology};
 
 use super::Plan;
@@ -232,9 +232,10 @@ fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: &Starts, links
     Some(counts.iter().sum())
 }
 
-/// Ids 0..n in random order.
-fn random_ids(size: u32, seed: u64) -> Vec<Id> {
-    let mut ids: Vec<Id> = (0..u64::from(size)).map(Id).collect();
-    Stream::new(seed, Purpose::Ids, 0).shuffle(&mut ids);
-    ids
+/// Ids 0..n in the random order that an election on a ring has.
+pub fn random_ids(size: u32, seed: u64) -> Vec<Id> {
+    let (ids, initiators) = (Some(Ids::Random), Some(Initiators::None));
+    let spec = ElectionSpec { nodes: Some(size), ids, initiators, seed, ..ElectionSpec::default() };
+    let built = spec.build(&ChangRoberts::ABOUT).expect("a ring that is small enough to be simulated");
+    built.scenario.ids.into_iter().map(Id).collect()
 }

@@ -25,7 +25,7 @@ pub mod erased;
 pub mod outcome;
 mod parse;
 pub mod replay;
-pub mod rng;
+mod rng;
 pub mod scenario;
 pub mod simulate;
 pub mod topology;

@@ -3,10 +3,9 @@
 use std::marker::PhantomData;
 
 use hustings_algorithms::graph::echo::Echo;
-use hustings_protocol::{Context, Id, Message, Port, Protocol, StartReason, kinds};
+use hustings_protocol::{Context, Id, Message, Port, Protocol, SplitMix64, StartReason, kinds};
 use hustings_sim::engine::fast::{self, Driver, Full};
 use hustings_sim::outcome::Outcome;
-use hustings_sim::rng::hash;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Network, Topology};
 use serde::{Deserialize, Serialize};
@@ -80,12 +79,12 @@ impl<W: Word> Protocol for Babble<W> {
         1
     }
     fn handle_start<C: Context<Self>>(&self, heard: &mut u64, _: StartReason, cx: &mut C) {
-        *heard = hash(*heard, cx.draw(1 << 40), 0);
+        *heard = SplitMix64::hash(*heard, cx.draw(1 << 40), 0);
         Self::say(*heard, 4, None, cx);
     }
     fn handle_message<C: Context<Self>>(&self, heard: &mut u64, from: Port, word: W, cx: &mut C) {
         let (number, life) = word.heard();
-        *heard = hash(*heard, number, u64::from(from.0));
+        *heard = SplitMix64::hash(*heard, number, u64::from(from.0));
         if heard.is_multiple_of(8) {
             cx.follow(Id(*heard % u64::from(cx.size())));
         }
@@ -94,7 +93,7 @@ impl<W: Word> Protocol for Babble<W> {
         }
     }
     fn handle_direct<C: Context<Self>>(&self, heard: &mut u64, from: Id, _: W, cx: &mut C) {
-        *heard = hash(*heard, from.0, 7);
+        *heard = SplitMix64::hash(*heard, from.0, 7);
         cx.lead();
     }
 }

@@ -3,10 +3,9 @@
 
 use hustings_algorithms::{Algorithm, NoParams};
 use hustings_elections::Catalogue;
-use hustings_protocol::Record;
+use hustings_protocol::{Record, SplitMix64};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::outcome::Outcome;
-use hustings_sim::rng;
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::{ElectionSpec, simulate_observed};
 use hustings_sim::topology::{Graph, Network};
@@ -121,7 +120,8 @@ impl Climb {
             Climb { n, links: (1..n).map(|at| (at - 1, at)).collect(), ids: (0..u64::from(n)).collect(), cost: 0 };
         climb.cost = climb.measure()?;
         for step in 0..TRIES {
-            let coin = |purpose: u64, bound: u64| rng::hash(u64::from(n) << 32 | number, step, purpose) % bound.max(1);
+            let coin =
+                |purpose: u64, bound: u64| SplitMix64::hash(u64::from(n) << 32 | number, step, purpose) % bound.max(1);
             let mut next = Climb { n, links: climb.links.clone(), ids: climb.ids.clone(), cost: 0 };
             next.change(&coin);
             if !next.is_connected() {

@@ -52,7 +52,7 @@ mod template;
 use std::sync::Arc;
 
 use hustings_elections::Catalogue;
-use hustings_sim::rng;
+use hustings_protocol::SplitMix64;
 
 use crate::plot::PlotSpec;
 
@@ -156,8 +156,8 @@ impl Experiment {
 
     /// A hash that changes whenever a result would, to tell logs of different experiments apart.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let start = rng::hash(self.seed, u64::from(self.repetitions), self.points.len() as u64);
-        self.points.iter().fold(start, |sum, point| rng::hash(sum, point.hash, point.seed_key))
+        let start = SplitMix64::hash(self.seed, u64::from(self.repetitions), self.points.len() as u64);
+        self.points.iter().fold(start, |sum, point| SplitMix64::hash(sum, point.hash, point.seed_key))
     }
 }
 
@@ -180,7 +180,7 @@ impl Point {
 
     /// The seed of a run. It has at most 53 bits, so that no program that reads the results rounds it.
     pub(crate) fn seed(&self, repetition: u32) -> u64 {
-        rng::hash(self.seed_key, u64::from(repetition), SEEDS) >> 11
+        SplitMix64::hash(self.seed_key, u64::from(repetition), SEEDS) >> 11
     }
 
     fn new(values: Vec<Option<Arc<str>>>, settings: &[Setting], master: u64) -> Self {
@@ -208,8 +208,8 @@ fn text_hash(start: u64, text: &str) -> u64 {
         word[..chunk.len()].copy_from_slice(chunk);
         u64::from_le_bytes(word)
     });
-    let sum = words.zip(1..).fold(start, |sum, (word, place)| rng::hash(sum, word, place));
-    rng::hash(sum, text.len() as u64, 0)
+    let sum = words.zip(1..).fold(start, |sum, (word, place)| SplitMix64::hash(sum, word, place));
+    SplitMix64::hash(sum, text.len() as u64, 0)
 }
 
 #[cfg(test)]

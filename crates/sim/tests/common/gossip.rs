@@ -5,8 +5,7 @@
 
 use std::marker::PhantomData;
 
-use hustings_protocol::{Context, Id, Message, Port, Protocol, StartReason, Timer, kinds};
-use hustings_sim::rng::{Purpose, Stream, hash};
+use hustings_protocol::{Context, Id, Message, Port, Protocol, SplitMix64, StartReason, Timer, kinds};
 use hustings_sim::topology::{Graph, Network};
 use serde::{Deserialize, Serialize};
 
@@ -77,9 +76,9 @@ impl GossipMessage for Rumour {
 
     fn digest(&self) -> u64 {
         match self {
-            Rumour::Quiet { hops, seen } => hash(1, u64::from(*hops), u64::from(*seen)),
-            Rumour::Loud { hops, seen } => hash(2, u64::from(*hops), *seen),
-            Rumour::Told(seen, hops) => hash(3, u64::from(*hops), **seen),
+            Rumour::Quiet { hops, seen } => SplitMix64::hash(1, u64::from(*hops), u64::from(*seen)),
+            Rumour::Loud { hops, seen } => SplitMix64::hash(2, u64::from(*hops), *seen),
+            Rumour::Told(seen, hops) => SplitMix64::hash(3, u64::from(*hops), **seen),
         }
     }
 }
@@ -110,14 +109,14 @@ impl GossipMessage for Hint {
 
 impl<W: GossipMessage> Gossip<W> {
     fn act<C: Context<Self>>(&self, seen: &mut u64, what: u64, hops: u8, cx: &mut C) {
-        *seen = hash(self.seed, *seen, what ^ (u64::from(cx.index()) << 32));
+        *seen = SplitMix64::hash(self.seed, *seen, what ^ (u64::from(cx.index()) << 32));
         if self.abilities & COINS != 0 && seen.is_multiple_of(5) {
-            *seen = hash(*seen, cx.draw(7), 0);
+            *seen = SplitMix64::hash(*seen, cx.draw(7), 0);
         }
         let Some(hops) = hops.checked_sub(1) else { return };
         let mut choices = *seen;
         for _ in 0..choices % 3 {
-            choices = hash(choices, 0, 0);
+            choices = SplitMix64::hash(choices, 0, 0);
             let rumour = W::new(choices >> 8, hops, *seen);
             if cx.degree() == 0 {
                 // An outside informer has no ports and sends by index.
@@ -163,19 +162,19 @@ impl<W: GossipMessage> Protocol for Gossip<W> {
         }
     }
     fn handle_message<C: Context<Self>>(&self, seen: &mut u64, from: Port, rumour: W, cx: &mut C) {
-        self.act(seen, hash(200, u64::from(from.0), rumour.digest()), rumour.hops(), cx);
+        self.act(seen, SplitMix64::hash(200, u64::from(from.0), rumour.digest()), rumour.hops(), cx);
     }
     fn handle_direct<C: Context<Self>>(&self, seen: &mut u64, from: Id, rumour: W, cx: &mut C) {
-        self.act(seen, hash(300, from.0, rumour.digest()), rumour.hops(), cx);
+        self.act(seen, SplitMix64::hash(300, from.0, rumour.digest()), rumour.hops(), cx);
     }
     fn handle_unreachable<C: Context<Self>>(&self, seen: &mut u64, port: Port, rumour: W, cx: &mut C) {
         if self.abilities & SKIPS != 0 {
             cx.skip(port);
         }
-        self.act(seen, hash(400, u64::from(port.0), rumour.digest()), rumour.hops().min(1), cx);
+        self.act(seen, SplitMix64::hash(400, u64::from(port.0), rumour.digest()), rumour.hops().min(1), cx);
     }
     fn handle_unreachable_direct<C: Context<Self>>(&self, seen: &mut u64, to: Id, rumour: W, cx: &mut C) {
-        self.act(seen, hash(500, to.0, rumour.digest()), rumour.hops().min(1), cx);
+        self.act(seen, SplitMix64::hash(500, to.0, rumour.digest()), rumour.hops().min(1), cx);
     }
     fn handle_timer<C: Context<Self>>(&self, seen: &mut u64, timer: Timer, cx: &mut C) {
         // An odd token marks a stale timer: it is recorded, or changes nothing.
@@ -196,13 +195,13 @@ impl<W: GossipMessage> Protocol for Gossip<W> {
 
 /// A connected random graph: a random tree and some more links.
 pub(crate) fn graph(size: u32, more: u32, seed: u64) -> Network {
-    let mut stream = Stream::new(seed, Purpose::Topology, 0);
+    let mut rng = SplitMix64::new(seed);
     let mut links = std::collections::BTreeSet::new();
     for at in 1..size {
-        links.insert((stream.below(u64::from(at)) as u32, at));
+        links.insert((rng.below(u64::from(at)) as u32, at));
     }
     for _ in 0..more {
-        let (a, b) = (stream.below(u64::from(size)) as u32, stream.below(u64::from(size)) as u32);
+        let (a, b) = (rng.below(u64::from(size)) as u32, rng.below(u64::from(size)) as u32);
         if a != b {
             links.insert((a.min(b), a.max(b)));
         }

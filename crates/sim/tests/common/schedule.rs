@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hustings_algorithms::{Synchrony, Tolerates};
-use hustings_sim::rng::{Purpose, Stream};
+use hustings_protocol::SplitMix64;
 
 use crate::common::sweep::{Case, Subject, group};
 
@@ -35,7 +35,7 @@ impl Menu {
 /// What goes on while a schedule is made up.
 struct Schedule {
     menu: Menu,
-    coins: Stream,
+    coins: SplitMix64,
     case: Case,
     size: u32,
     up: Vec<bool>,
@@ -55,7 +55,7 @@ pub(crate) fn at_random(
     menu: Menu,
     seed: u64,
 ) -> (Case, u64) {
-    let mut coins = Stream::new(seed, Purpose::Initiators, 1 << 40);
+    let mut coins = SplitMix64::new(seed);
     let mut case = case.with("-n", size).with("--seed", seed);
     if coins.below(2) == 0 {
         case = case.with("--ids", "random");

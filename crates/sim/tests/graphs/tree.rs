@@ -2,9 +2,8 @@
 
 use hustings_algorithms::graph::Tree;
 use hustings_algorithms::{Algorithm, NoParams};
-use hustings_protocol::Best;
+use hustings_protocol::{Best, SplitMix64};
 use hustings_sim::outcome::{Outcome, Times};
-use hustings_sim::rng::{Purpose, Stream};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
 use hustings_sim::simulate::ElectionSpec;
 use hustings_sim::topology::{Graph, Network, Topology};
@@ -24,11 +23,11 @@ fn all_start(shape: &str, size: u32) -> Scenario {
 
 /// A random tree: everybody hangs on somebody before it, in a random order of positions.
 fn random_tree(size: u32, seed: u64) -> Network {
-    let mut stream = Stream::new(seed, Purpose::Topology, 0);
+    let mut rng = SplitMix64::new(seed);
     let mut order: Vec<u32> = (0..size).collect();
-    stream.shuffle(&mut order);
+    (1..order.len()).rev().for_each(|last| order.swap(last, rng.below(last as u64 + 1) as usize));
     let links: Vec<(u32, u32)> =
-        (1..size as usize).map(|at| (order[stream.below(at as u64) as usize], order[at])).collect();
+        (1..size as usize).map(|at| (order[rng.below(at as u64) as usize], order[at])).collect();
     let graph = Graph::new(size, |link| links.iter().for_each(|&(a, b)| link(a, b)));
     Network::Graph(graph.expect("the links of a tree are distinct"))
 }
