@@ -10,7 +10,7 @@ use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_bench::{random_ids, reference};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{self, Driver, EngineInput, Full, Lean, Meter, Starts};
+use hustings_sim::engine::fast::{self, Driver, EngineInput, Starts};
 use hustings_sim::erased::DynProtocol;
 use hustings_sim::scenario::{Scenario, Start};
 use hustings_sim::simulate::simulate_general;
@@ -18,10 +18,10 @@ use hustings_sim::topology::{Network, Topology};
 
 const SIZE: u32 = 100_000;
 
-fn engine<P: Protocol<Rank = Id>, M: Meter>(
+fn engine<P: Protocol<Rank = Id>>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
-    driver: Driver<P, M>,
+    driver: Driver<P>,
     (rules, ids, network): (&P, &[Id], &Network),
     (starts, crashes): (Starts, Vec<(u64, u32)>),
 ) {
@@ -37,17 +37,17 @@ fn ring(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("chang-roberts on a ring");
     group.throughput(Throughput::Elements(plain.run(&ids).messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(|| plain.run(&ids)));
-    engine::<_, Lean>(
+    engine(
         &mut group,
         "fast, counts and times",
-        fast::on_ring,
+        fast::on_ring::<_, false>,
         (&rules, &ids, &network),
         (Starts::All, Vec::new()),
     );
-    engine::<_, Full>(
+    engine(
         &mut group,
         "fast, all measurements",
-        fast::on_ring,
+        fast::on_ring::<_, true>,
         (&rules, &ids, &network),
         (Starts::All, Vec::new()),
     );
@@ -65,17 +65,17 @@ fn wave(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("echo on a graph");
     group.throughput(Throughput::Elements(plain.run(0).messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(|| plain.run(0)));
-    engine::<_, Lean>(
+    engine(
         &mut group,
         "fast, counts and times",
-        fast::on_graph,
+        fast::on_graph::<_, false>,
         (&Echo::new(), &ids, &network),
         from_the_first(),
     );
-    engine::<_, Full>(
+    engine(
         &mut group,
         "fast, all measurements",
-        fast::on_graph,
+        fast::on_graph::<_, true>,
         (&Echo::new(), &ids, &network),
         from_the_first(),
     );
@@ -91,7 +91,13 @@ fn election(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("aefa on a graph");
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));
-    engine::<_, Lean>(&mut group, "fast, counts and times", fast::on_graph, (&rules, &ids, &network), from_the_first());
+    engine(
+        &mut group,
+        "fast, counts and times",
+        fast::on_graph::<_, false>,
+        (&rules, &ids, &network),
+        from_the_first(),
+    );
     group.finish();
 }
 
@@ -106,7 +112,7 @@ fn clique(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));
     let plan = (from_the_first().0, vec![(0, SIZE - 1)]);
-    engine::<_, Lean>(&mut group, "fast, counts and times", fast::on_complete, (&rules, &ids, &network), plan);
+    engine(&mut group, "fast, counts and times", fast::on_complete::<_, false>, (&rules, &ids, &network), plan);
     group.finish();
 }
 

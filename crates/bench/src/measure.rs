@@ -2,7 +2,7 @@
 
 use crate::reference::Counted;
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{Driver, EngineInput, Lean, Starts};
+use hustings_sim::engine::fast::{Driver, EngineInput, Starts};
 use hustings_sim::topology::Network;
 
 use super::Plan;
@@ -20,7 +20,7 @@ pub(super) struct Work<'a, P: Protocol<Rank = Id>> {
     /// The position that is down from the start.
     pub(super) down: Option<u32>,
     /// The driver of the fast engine for its network.
-    pub(super) driver: Driver<P, Lean>,
+    pub(super) driver: Driver<P>,
     /// The number of messages by the formula, if the loop belongs to another workload.
     pub(super) expected: Option<u64>,
 }

@@ -8,7 +8,7 @@ use hustings_algorithms::hierarchy::{Divided, Sun};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{self, Driver, Lean, Starts};
+use hustings_sim::engine::fast::{self, Driver, Starts};
 use hustings_sim::scenario::Start;
 use hustings_sim::simulate::{ElectionSpec, Ids, Starts as Initiators};
 use hustings_sim::topology::{BuildError, Network, Topology};
@@ -17,6 +17,9 @@ use super::Plan;
 use super::measure::Work;
 use super::reference;
 use super::report::Row;
+
+/// Whether the engine measures bytes, load and collisions, too. The loops do not.
+const LOAD: bool = false;
 
 /// A workload of the benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -128,10 +131,12 @@ impl Workload {
         let size = size.max(Self::MIN_NODES);
         let start = |at| Starts::At(vec![Start { at, tick: 0 }]);
         match self {
-            Workload::ChangRoberts => Ok(self.on_ring::<ChangRoberts>(size, Starts::All, fast::on_ring, plan)),
-            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), fast::on_mapped_ring, plan)),
-            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), fast::on_mapped_ring, plan)),
-            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, Starts::All, fast::on_ring, plan)),
+            Workload::ChangRoberts => {
+                Ok(self.on_ring::<ChangRoberts>(size, Starts::All, fast::on_ring::<_, LOAD>, plan))
+            }
+            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), fast::on_mapped_ring::<_, LOAD>, plan)),
+            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), fast::on_mapped_ring::<_, LOAD>, plan)),
+            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, Starts::All, fast::on_ring::<_, LOAD>, plan)),
             Workload::Echo => self.on_graph(size, &Echo::new(), None, plan),
             Workload::Aefa => self.elect_on_graph::<Aefa>(size, plan),
             Workload::TwoTier => self.elect_on_graph::<TwoTier>(size, plan),
@@ -139,13 +144,7 @@ impl Workload {
         }
     }
 
-    fn on_ring<A: Algorithm>(
-        self,
-        size: u32,
-        starts: Starts,
-        driver: Driver<A::Protocol<Id>, Lean>,
-        plan: &Plan,
-    ) -> Row {
+    fn on_ring<A: Algorithm>(self, size: u32, starts: Starts, driver: Driver<A::Protocol<Id>>, plan: &Plan) -> Row {
         // By default, hierarchies divide the ring by 4, so its size is rounded up to a multiple of 4.
         let size = if A::ABOUT.sends_by_map { size.next_multiple_of(4) } else { size };
         let network = match A::ABOUT.network {
@@ -186,8 +185,16 @@ impl Workload {
         let ids = ids.unwrap_or(&positions);
         let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
         let network = &network;
-        let work =
-            Work { workload: self, rules, ids, network, starts, down: None, driver: fast::on_graph, expected: None };
+        let work = Work {
+            workload: self,
+            rules,
+            ids,
+            network,
+            starts,
+            down: None,
+            driver: fast::on_graph::<_, LOAD>,
+            expected: None,
+        };
         Ok(match self.baseline() {
             Workload::Aefa => {
                 let mut places = vec![0; ids.len()];
@@ -214,7 +221,7 @@ impl Workload {
             network: &Network::Complete(size),
             starts: Starts::At(vec![Start { at: 0, tick: 0 }]),
             down: Some(size - 1),
-            driver: fast::on_complete,
+            driver: fast::on_complete::<_, LOAD>,
             expected: Some(u64::from(size) * u64::from(size - 1)),
         };
         work.against_own(plan, || plain.run(&ids, size - 1, 0))

@@ -63,7 +63,7 @@ fn ranks(scenario: &Scenario) -> Vec<Id> {
 }
 
 fn fast<W: GossipMessage>(gossip: &Gossip<W>, scenario: &Scenario) -> Option<Outcome> {
-    fast::run::<_, fast::Full>(gossip, &ranks(scenario), scenario)
+    fast::run::<_, true>(gossip, &ranks(scenario), scenario)
 }
 
 /// The same for erased types.
@@ -80,7 +80,7 @@ fn agree<W: GossipMessage>(gossip: &Gossip<W>, mut scenario: Scenario) -> Result
             prop_assert_eq!(&quick, &general);
         }
         // On rings that the ring driver supports, the graph driver must give the same outcome.
-        let quick = fast::run_with::<_, fast::Full>(fast::on_mapped_ring, gossip, &ranks(&scenario), &scenario);
+        let quick = fast::run_with(fast::on_mapped_ring::<_, true>, gossip, &ranks(&scenario), &scenario);
         if let Some(quick) = quick {
             prop_assert_eq!(&quick, &general);
         }

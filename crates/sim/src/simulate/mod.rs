@@ -32,7 +32,7 @@ use hustings_algorithms::{
 use hustings_protocol::{Best, Id, Record};
 use hustings_text::nearest;
 
-use crate::engine::fast::{self, Full};
+use crate::engine::fast;
 use crate::engine::general;
 use crate::erased::{DynMessage, DynProtocol, DynRank, ScenarioRank};
 use crate::outcome::Outcome;
@@ -74,16 +74,16 @@ fn simulate_alone<A: Algorithm>(params: &A::Params, scenario: &Scenario) -> Opti
     }
     let ranks = plain_ranks(scenario);
     let protocol = A::protocol::<Id>(params, &setting(scenario, &ranks));
-    let run = |driver| fast::run_with::<_, Full>(driver, &protocol, &ranks, scenario);
+    let run = |driver| fast::run_with(driver, &protocol, &ranks, scenario);
     // Not a `match`: the compiler leaves out a driver that no condition needs only if the condition is a constant.
     if const { A::ABOUT.sends_by_map } {
-        run(fast::on_mapped_ring)
+        run(fast::on_mapped_ring::<_, true>)
     } else if const { matches!(A::ABOUT.network, NetworkKind::Ring | NetworkKind::InformedRing) } {
-        run(fast::on_ring)
+        run(fast::on_ring::<_, true>)
     } else if const { matches!(A::ABOUT.network, NetworkKind::Complete) } {
-        run(fast::on_complete)
+        run(fast::on_complete::<_, true>)
     } else {
-        run(fast::on_graph)
+        run(fast::on_graph::<_, true>)
     }
 }
 
@@ -96,9 +96,9 @@ pub fn simulate_fast(
     sends_by_map: bool,
 ) -> Option<Outcome> {
     let mut outcome = if sends_by_map {
-        fast::run_with::<_, Full>(fast::on_mapped_ring, protocol, ranks, scenario)?
+        fast::run_with(fast::on_mapped_ring::<_, true>, protocol, ranks, scenario)?
     } else {
-        fast::run::<_, Full>(protocol, ranks, scenario)?
+        fast::run::<_, true>(protocol, ranks, scenario)?
     };
     outcome.by_kind.truncate(protocol.kinds().len());
     Some(outcome)

@@ -1,6 +1,5 @@
 //! The [`Context`] of nodes in [`super::graph_driver`].
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
@@ -8,14 +7,13 @@ use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 use super::calendar::{Destination, ReturnedMessage};
 use super::links::Links;
 use super::mailbox::{Link, Mailbox};
-use super::measurement::Meter;
 use super::range_accounting::{Counts, RangeAccounting};
 
 /// From this many neighbouring receivers on, adding a span is faster than adding single messages.
 const MIN_SPAN: usize = 16;
 
 /// The context of the node that handles an event.
-pub(super) struct GraphContext<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
+pub(super) struct GraphContext<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, const FULL: bool> {
     pub(super) node: u32,
     pub(super) first: usize,
     pub(super) degree: u32,
@@ -27,15 +25,14 @@ pub(super) struct GraphContext<'a, 'b, P: Protocol, L, B: Mailbox<P::Message>, M
     pub(super) counts: &'a mut Counts,
     /// Whether the handler had any effect. Only read after timers; elsewhere the compiler removes it.
     pub(super) acted: bool,
-    pub(super) meter: PhantomData<Mt>,
 }
 
-impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, '_, P, L, B, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool> GraphContext<'_, '_, P, L, B, FULL> {
     #[inline(always)]
     fn count(&mut self, message: &P::Message, copies: u64) {
         self.accounting.note_periodic(message);
         self.counts.sent(message, copies);
-        if Mt::FULL {
+        if FULL {
             self.accounting.load_meter.sent(message, copies);
         }
     }
@@ -135,7 +132,9 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphContext<'_, 
     }
 }
 
-impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> Context<P> for GraphContext<'_, '_, P, L, B, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool> Context<P>
+    for GraphContext<'_, '_, P, L, B, FULL>
+{
     #[inline(always)]
     fn rank(&self) -> P::Rank {
         self.accounting.ranks[self.node as usize]

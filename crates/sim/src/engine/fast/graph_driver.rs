@@ -4,7 +4,6 @@
 //! every range. At the end of a tick the mailboxes are exchanged. Ranges share nothing else, so the result does not
 //! depend on the number of ranges or threads.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,7 +15,6 @@ use super::large_pages::filled;
 use super::leader_index::{ElectionTimes, LeaderIndex};
 use super::links::Links;
 use super::mailbox::{Arrival, Mailbox, Origin};
-use super::measurement::Meter;
 use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
 use crate::outcome::Outcome;
 
@@ -53,19 +51,18 @@ struct Worker<'a, P: Protocol, L, B: Mailbox<P::Message>> {
 }
 
 /// A run that is ready to start.
-pub(super) struct GraphRun<'a, P: Protocol, L, B: Mailbox<P::Message>, Mt> {
+pub(super) struct GraphRun<'a, P: Protocol, L, B: Mailbox<P::Message>, const FULL: bool> {
     workers: Vec<Worker<'a, P, L, B>>,
     until: u64,
-    meter: PhantomData<Mt>,
 }
 
-impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, P, L, B, Mt> {
+impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool> GraphRun<'a, P, L, B, FULL> {
     pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], links: L, input: &EngineInput) -> Self {
         let borders: Arc<[(u32, usize)]> = borders(links, input.threads).into();
         let ranges = || borders.windows(2).map(|pair| pair[0].0..pair[1].0);
         let worker = |range: Range<u32>| Worker {
             links,
-            accounting: RangeAccounting::new::<Mt>(protocol, ranks, input, range.clone(), links.members()),
+            accounting: RangeAccounting::new::<FULL>(protocol, ranks, input, range.clone(), links.members()),
             states: filled(range.len(), protocol.init()),
             inbox: ranges().map(|from| B::new(links, from, range.clone())).collect(),
             outbox: ranges().map(|to| B::new(links, range.clone(), to)).collect(),
@@ -74,7 +71,7 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, 
             borders: Arc::clone(&borders),
             active: false,
         };
-        GraphRun { workers: ranges().map(worker).collect(), until: input.until, meter: PhantomData }
+        GraphRun { workers: ranges().map(worker).collect(), until: input.until }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -91,7 +88,7 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> GraphRun<'a, 
     /// Runs it; `None` if the protocol turns out to need the general engine.
     pub(super) fn run(mut self) -> Option<Outcome> {
         let mut times = ElectionTimes::default();
-        let messages_are_left = run_ticks::<P, L, B, Mt>(&mut self.workers, &mut times, self.until);
+        let messages_are_left = run_ticks::<P, L, B, FULL>(&mut self.workers, &mut times, self.until);
         let accounting: Vec<RangeAccounting<'_, P>> =
             self.workers.into_iter().map(|worker| worker.accounting).collect();
         if accounting.iter().any(|accounting| accounting.unsupported) {
@@ -122,7 +119,7 @@ fn borders(links: impl Links, threads: usize) -> Vec<(u32, usize)> {
 }
 
 /// Runs tick after tick. Returns whether messages are in flight at the end.
-fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
+fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool>(
     workers: &mut [Worker<'_, P, L, B>],
     times: &mut ElectionTimes,
     until: u64,
@@ -141,13 +138,13 @@ fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter>(
         }
         let (first, others) = workers.split_at_mut(1);
         if others.is_empty() || waiting_messages < MIN_MESSAGES_FOR_THREADS {
-            first.iter_mut().chain(others).for_each(|worker| worker.tick::<Mt>(tick));
+            first.iter_mut().chain(others).for_each(|worker| worker.tick::<FULL>(tick));
         } else {
             std::thread::scope(|scope| {
                 for worker in others {
-                    scope.spawn(|| worker.tick::<Mt>(tick));
+                    scope.spawn(|| worker.tick::<FULL>(tick));
                 }
-                first[0].tick::<Mt>(tick);
+                first[0].tick::<FULL>(tick);
             });
         }
         exchange(workers);
@@ -184,22 +181,22 @@ fn exchange<P: Protocol, L, B: Mailbox<P::Message>>(workers: &mut [Worker<'_, P,
 
 impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     #[inline(never)]
-    fn tick<Mt: Meter>(&mut self, tick: u64) {
+    fn tick<const FULL: bool>(&mut self, tick: u64) {
         self.accounting.tick = tick;
         let mut inbox = std::mem::take(&mut self.inbox);
         let mut reader = B::open(&mut inbox);
         let mut counts = Counts::default();
         if self.accounting.calendar.next() <= tick {
-            self.special::<Mt>(&mut inbox, &mut reader, &mut counts);
+            self.special::<FULL>(&mut inbox, &mut reader, &mut counts);
         } else {
-            self.deliver::<Mt>(&mut inbox, &mut reader, self.range.end, &mut counts);
+            self.deliver::<FULL>(&mut inbox, &mut reader, self.range.end, &mut counts);
         }
         self.accounting.counts.add(&counts);
         if !B::close(&mut inbox) {
             self.accounting.unsupported = true;
         }
         self.inbox = inbox;
-        if Mt::FULL {
+        if FULL {
             self.accounting.load_meter.end_of_tick();
         }
     }
@@ -207,11 +204,11 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     /// Delivers all messages for positions below `bound`. It is not inlined, so that the handlers are inlined here and
     /// only here.
     #[inline(never)]
-    fn deliver<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
+    fn deliver<const FULL: bool>(&mut self, inbox: &mut [B], reader: &mut B::Reader, bound: u32, counts: &mut Counts) {
         let (start, mut local) = (self.range.start, *reader);
         // One context for all messages. It has an address, so setting a field costs a write, and only the fields that
         // change are set.
-        let mut cx = GraphContext::<P, L, B, Mt> {
+        let mut cx = GraphContext::<P, L, B, FULL> {
             node: 0,
             first: 0,
             degree: 0,
@@ -222,13 +219,12 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             borders: &self.borders,
             counts,
             acted: false,
-            meter: PhantomData,
         };
         while let Some(Arrival { node, first, degree, origin }) = B::next(inbox, cx.pool, &mut local, self.links, bound)
         {
             let message = B::message(inbox, &mut local);
             self.active = true;
-            cx.accounting.delivered::<Mt>(node);
+            cx.accounting.delivered::<FULL>(node);
             (cx.node, cx.first, cx.degree) = (node, first, degree);
             let (protocol, state) = (cx.accounting.protocol, &mut self.states[(node - start) as usize]);
             match origin {
@@ -244,7 +240,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
 
     /// Runs one tick with all kinds of events, node by node.
     #[inline(never)]
-    fn special<Mt: Meter>(&mut self, inbox: &mut [B], reader: &mut B::Reader, counts: &mut Counts) {
+    fn special<const FULL: bool>(&mut self, inbox: &mut [B], reader: &mut B::Reader, counts: &mut Counts) {
         let tick = self.accounting.tick;
         let events = self.accounting.calendar.open(tick);
         let TickEvents { all_start, mut starts, mut crashes, mut returns, mut timers } = events;
@@ -260,10 +256,10 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             let bound = special.unwrap_or(self.range.end);
             // Nodes before the next one with other events only start (then nobody has messages) or only have messages.
             while next_to_start < bound {
-                self.start::<Mt>(next_to_start, counts);
+                self.start::<FULL>(next_to_start, counts);
                 next_to_start += 1;
             }
-            self.deliver::<Mt>(inbox, reader, bound, counts);
+            self.deliver::<FULL>(inbox, reader, bound, counts);
             let Some(node) = special else { break };
             if crashes.pop_front_if(|first| *first == node).is_some() {
                 self.accounting.crash(node);
@@ -273,39 +269,39 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
                 (starts_now, next_to_start) = (true, node + 1);
             }
             if starts_now && self.accounting.calendar.is_up(node, tick) {
-                self.start::<Mt>(node, counts);
+                self.start::<FULL>(node, counts);
             }
             // Messages to nodes that are down on arrival were never queued, so all of these are delivered.
-            self.deliver::<Mt>(inbox, reader, node + 1, counts);
+            self.deliver::<FULL>(inbox, reader, node + 1, counts);
             while let Some(lost) = returns.pop_front_if(|first| first.sender == node) {
                 if self.accounting.calendar.is_up(node, tick) {
-                    self.deliver_returned::<Mt>(lost, counts);
+                    self.deliver_returned::<FULL>(lost, counts);
                 }
             }
             while let Some((_, timer)) = timers.pop_front_if(|first| first.0 == node) {
                 if self.accounting.calendar.is_up(node, tick) {
-                    self.active |= self.fire::<Mt>(node, timer, counts);
+                    self.active |= self.fire::<FULL>(node, timer, counts);
                 }
             }
         }
     }
 
-    fn start<Mt: Meter>(&mut self, node: u32, counts: &mut Counts) {
+    fn start<const FULL: bool>(&mut self, node: u32, counts: &mut Counts) {
         let reason = self.accounting.reason(node);
-        self.at::<Mt, _>(node, counts, |protocol, state, cx| protocol.handle_start(state, reason, cx));
+        self.at::<FULL, _>(node, counts, |protocol, state, cx| protocol.handle_start(state, reason, cx));
     }
 
-    fn deliver_returned<Mt: Meter>(&mut self, lost: ReturnedMessage<P::Message>, counts: &mut Counts) {
-        self.at::<Mt, _>(lost.sender, counts, |protocol, state, cx| match lost.to {
+    fn deliver_returned<const FULL: bool>(&mut self, lost: ReturnedMessage<P::Message>, counts: &mut Counts) {
+        self.at::<FULL, _>(lost.sender, counts, |protocol, state, cx| match lost.to {
             Destination::Port(port, _) => protocol.handle_unreachable(state, port, lost.message, cx),
             Destination::Id(to) => protocol.handle_unreachable_direct(state, to, lost.message, cx),
         });
     }
 
     /// Fires a timer. Returns whether it made progress.
-    fn fire<Mt: Meter>(&mut self, node: u32, timer: Timer, counts: &mut Counts) -> bool {
+    fn fire<const FULL: bool>(&mut self, node: u32, timer: Timer, counts: &mut Counts) -> bool {
         let before = self.states[(node - self.range.start) as usize].clone();
-        let acted = self.at::<Mt, _>(node, counts, |protocol, state, cx| {
+        let acted = self.at::<FULL, _>(node, counts, |protocol, state, cx| {
             protocol.handle_timer(state, timer, cx);
             cx.acted
         });
@@ -313,16 +309,16 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
     }
 
     #[inline(always)]
-    fn at<Mt: Meter, T>(
+    fn at<const FULL: bool, T>(
         &mut self,
         node: u32,
         counts: &mut Counts,
-        act: impl FnOnce(&P, &mut P::State, &mut GraphContext<'_, '_, P, L, B, Mt>) -> T,
+        act: impl FnOnce(&P, &mut P::State, &mut GraphContext<'_, '_, P, L, B, FULL>) -> T,
     ) -> T {
         let first = self.links.first(node);
         let degree = (self.links.first(node + 1) - first) as u32;
         let state = &mut self.states[(node - self.range.start) as usize];
-        let mut cx = GraphContext::<P, L, B, Mt> {
+        let mut cx = GraphContext::<P, L, B, FULL> {
             node,
             first,
             degree,
@@ -333,7 +329,6 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             borders: &self.borders,
             counts,
             acted: false,
-            meter: PhantomData,
         };
         act(cx.accounting.protocol, state, &mut cx)
     }

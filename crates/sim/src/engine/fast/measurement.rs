@@ -1,31 +1,13 @@
-//! What the fast engine measures besides counts by kind and election times, which it always measures.
+//! What the fast engine measures besides counts by kind and election times, which it always measures: bytes, load and
+//! collisions.
+//!
+//! Whether it does is a constant parameter of the engine, `FULL`, so that what is off costs nothing. A counter per node
+//! is too expensive for the largest runs.
 
 use hustings_protocol::Message;
 
 use crate::engine::encoded_len;
 use crate::outcome::{Collisions, Load};
-
-/// How much is measured. It is a type parameter of the engine, so that what is off costs nothing.
-pub trait Meter: Send + Sync + 'static {
-    /// Whether bytes, load and collisions are measured.
-    const FULL: bool;
-}
-
-/// Measures bytes, load and collisions, too.
-#[derive(Debug)]
-pub struct Full;
-
-/// Measures counts by kind and times only: for runs in which a counter per node is too expensive.
-#[derive(Debug)]
-pub struct Lean;
-
-impl Meter for Full {
-    const FULL: bool = true;
-}
-
-impl Meter for Lean {
-    const FULL: bool = false;
-}
 
 /// The measurements of a range of positions.
 pub(super) struct LoadMeter {
@@ -39,10 +21,10 @@ pub(super) struct LoadMeter {
 }
 
 impl LoadMeter {
-    pub(super) fn new<Mt: Meter>(range: std::ops::Range<u32>) -> Self {
+    pub(super) fn new<const FULL: bool>(range: std::ops::Range<u32>) -> Self {
         LoadMeter {
             bytes: 0,
-            handled: if Mt::FULL { vec![0; range.len()] } else { Vec::new() },
+            handled: if FULL { vec![0; range.len()] } else { Vec::new() },
             collisions: Collisions::default(),
             first: range.start,
             inbox: (u32::MAX, 0),

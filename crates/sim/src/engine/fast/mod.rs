@@ -22,8 +22,6 @@ mod ring_context;
 mod ring_driver;
 mod ring_queue;
 
-use std::marker::PhantomData;
-
 use hustings_protocol::Protocol;
 
 use self::bucket_mailbox::BucketMailbox;
@@ -32,7 +30,6 @@ use self::graph_driver::GraphRun;
 use self::links::{Complete, Links, MappedRing};
 use self::mailbox::Mailbox;
 use self::matrix_mailbox::MatrixMailbox;
-pub use self::measurement::{Full, Lean, Meter};
 pub use self::range_accounting::EngineInput;
 use crate::outcome::Outcome;
 use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
@@ -65,18 +62,18 @@ fn needs_reachability_updates(protocol: &impl Protocol, input: &EngineInput) -> 
 /// Runs a scenario. Returns `None` if it is not supported, or the protocol turns out to need the general engine.
 ///
 /// This compiles every driver for the protocol. If the kind of network is known, [`run_with`] compiles only one.
-pub fn run<P: Protocol, Mt: Meter>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+pub fn run<P: Protocol, const FULL: bool>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
     match scenario.network {
-        Network::Ring(_) | Network::InformedRing(_) => run_with::<P, Mt>(on_ring, protocol, ranks, scenario)
-            .or_else(|| run_with::<P, Mt>(on_mapped_ring, protocol, ranks, scenario)),
-        Network::Complete(_) => run_with::<P, Mt>(on_complete, protocol, ranks, scenario),
-        Network::Graph(_) => run_with::<P, Mt>(on_graph, protocol, ranks, scenario),
+        Network::Ring(_) | Network::InformedRing(_) => run_with(on_ring::<P, FULL>, protocol, ranks, scenario)
+            .or_else(|| run_with(on_mapped_ring::<P, FULL>, protocol, ranks, scenario)),
+        Network::Complete(_) => run_with(on_complete::<P, FULL>, protocol, ranks, scenario),
+        Network::Graph(_) => run_with(on_graph::<P, FULL>, protocol, ranks, scenario),
     }
 }
 
 /// [`run`] with one driver, such as [`on_ring`]. Also returns `None` if the driver is for another kind of network.
-pub fn run_with<P: Protocol, Mt: Meter>(
-    driver: Driver<P, Mt>,
+pub fn run_with<P: Protocol>(
+    driver: Driver<P>,
     protocol: &P,
     ranks: &[P::Rank],
     scenario: &Scenario,
@@ -87,42 +84,41 @@ pub fn run_with<P: Protocol, Mt: Meter>(
 
 /// A function that prepares a run. It returns `None` if it is for another kind of network, or if the run needs the
 /// general engine.
-pub type Driver<P, Mt> =
-    for<'a> fn(&'a P, &'a [<P as Protocol>::Rank], &'a Network, &EngineInput) -> Option<Prepared<'a, P, Mt>>;
+pub type Driver<P> = for<'a> fn(&'a P, &'a [<P as Protocol>::Rank], &'a Network, &EngineInput) -> Option<Prepared<'a>>;
 
 /// Prepares a run on a ring whose members talk to their neighbours only.
-pub fn on_ring<'a, P: Protocol, Mt: Meter>(
+pub fn on_ring<'a, P: Protocol, const FULL: bool>(
     protocol: &'a P,
     ranks: &'a [P::Rank],
     network: &'a Network,
     input: &EngineInput,
-) -> Option<Prepared<'a, P, Mt>> {
+) -> Option<Prepared<'a>> {
     match *network {
         Network::Ring(size) if ring_driver::supports(size, input.crashes.len()) => {
-            prepared(protocol, input, || Box::new(ring_driver::RingRun::<P, Mt>::new(protocol, ranks, size, input)))
+            prepared(protocol, input, || Box::new(ring_driver::RingRun::<P, FULL>::new(protocol, ranks, size, input)))
         }
         _ => None,
     }
 }
 
 /// Prepares a run on a ring whose members know the list of members, with or without an outside informer.
-pub fn on_mapped_ring<'a, P: Protocol, Mt: Meter>(
+pub fn on_mapped_ring<'a, P: Protocol, const FULL: bool>(
     protocol: &'a P,
     ranks: &'a [P::Rank],
     network: &'a Network,
     input: &EngineInput,
-) -> Option<Prepared<'a, P, Mt>> {
+) -> Option<Prepared<'a>> {
     let links = mapped_ring(network)?;
-    prepared(protocol, input, || Box::new(GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, links, input)))
+    prepared(protocol, input, || Box::new(GraphRun::<P, _, BucketMailbox<_>, FULL>::new(protocol, ranks, links, input)))
 }
 
 /// Prepares a run on a complete network.
-pub fn on_complete<'a, P: Protocol, Mt: Meter>(
+pub fn on_complete<'a, P: Protocol, const FULL: bool>(
     protocol: &'a P,
     ranks: &'a [P::Rank],
     network: &'a Network,
     input: &EngineInput,
-) -> Option<Prepared<'a, P, Mt>> {
+) -> Option<Prepared<'a>> {
     let Network::Complete(size) = *network else { return None };
     let complete = Complete { size };
     if !graph_driver::supports(complete) {
@@ -130,33 +126,33 @@ pub fn on_complete<'a, P: Protocol, Mt: Meter>(
     }
     prepared(protocol, input, || {
         if const { is_tiny::<P>() } {
-            Box::new(GraphRun::<P, _, MatrixMailbox<_>, Mt>::new(protocol, ranks, complete, input))
+            Box::new(GraphRun::<P, _, MatrixMailbox<_>, FULL>::new(protocol, ranks, complete, input))
         } else {
-            Box::new(GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, complete, input))
+            Box::new(GraphRun::<P, _, BucketMailbox<_>, FULL>::new(protocol, ranks, complete, input))
         }
     })
 }
 
 /// Prepares a run on a graph.
-pub fn on_graph<'a, P: Protocol, Mt: Meter>(
+pub fn on_graph<'a, P: Protocol, const FULL: bool>(
     protocol: &'a P,
     ranks: &'a [P::Rank],
     network: &'a Network,
     input: &EngineInput,
-) -> Option<Prepared<'a, P, Mt>> {
+) -> Option<Prepared<'a>> {
     let Network::Graph(graph) = network else { return None };
     if !graph_driver::supports(graph) {
         return None;
     }
-    prepared(protocol, input, || Box::new(GraphRun::<P, _, BucketMailbox<_>, Mt>::new(protocol, ranks, graph, input)))
+    prepared(protocol, input, || Box::new(GraphRun::<P, _, BucketMailbox<_>, FULL>::new(protocol, ranks, graph, input)))
 }
 
-fn prepared<'a, P: Protocol, Mt>(
-    protocol: &P,
+fn prepared<'a>(
+    protocol: &impl Protocol,
     input: &EngineInput,
     driver: impl FnOnce() -> Box<dyn PreparedRun + 'a>,
-) -> Option<Prepared<'a, P, Mt>> {
-    (!needs_reachability_updates(protocol, input)).then(|| Prepared(driver(), PhantomData))
+) -> Option<Prepared<'a>> {
+    (!needs_reachability_updates(protocol, input)).then(|| Prepared(driver()))
 }
 
 /// Whether messages are so small that a slot for every pair of nodes is faster than a bucket for many receivers.
@@ -175,7 +171,7 @@ fn mapped_ring(network: &Network) -> Option<MappedRing> {
 
 /// A run that is ready to start. All memory is allocated and touched, so that only the run itself is measured.
 #[expect(missing_debug_implementations, reason = "it holds millions of states")]
-pub struct Prepared<'a, P, Mt>(Box<dyn PreparedRun + 'a>, PhantomData<(P, Mt)>);
+pub struct Prepared<'a>(Box<dyn PreparedRun + 'a>);
 
 /// A driver that is ready to start. The type is erased, so that only the driver in use is compiled.
 trait PreparedRun {
@@ -183,7 +179,7 @@ trait PreparedRun {
     fn run(self: Box<Self>) -> Option<Outcome>;
 }
 
-impl<P: Protocol, Mt: Meter> PreparedRun for ring_driver::RingRun<'_, P, Mt> {
+impl<P: Protocol, const FULL: bool> PreparedRun for ring_driver::RingRun<'_, P, FULL> {
     fn memory(&self) -> usize {
         ring_driver::RingRun::memory(self)
     }
@@ -192,7 +188,7 @@ impl<P: Protocol, Mt: Meter> PreparedRun for ring_driver::RingRun<'_, P, Mt> {
     }
 }
 
-impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> PreparedRun for GraphRun<'_, P, L, B, Mt> {
+impl<P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool> PreparedRun for GraphRun<'_, P, L, B, FULL> {
     fn memory(&self) -> usize {
         GraphRun::memory(self)
     }
@@ -201,7 +197,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>, Mt: Meter> PreparedRun for G
     }
 }
 
-impl<P: Protocol, Mt: Meter> Prepared<'_, P, Mt> {
+impl Prepared<'_> {
     /// The number of bytes that the run holds: ranks, states, accounting and message buffers, without the network.
     pub fn memory(&self) -> usize {
         self.0.memory()

@@ -7,7 +7,7 @@ use hustings_protocol::{Fact, Id, Message, Protocol, StartReason, Timer};
 
 use super::calendar::{Calendar, Starts};
 use super::leader_index::{ElectionTimes, LeaderIndex, agreement, final_leader};
-use super::measurement::{LoadMeter, Meter, summary};
+use super::measurement::{LoadMeter, summary};
 use crate::engine::MAX_KINDS;
 use crate::engine::directory::Directory;
 use crate::outcome::Outcome;
@@ -91,7 +91,7 @@ pub(super) struct RangeAccounting<'a, P: Protocol> {
 }
 
 impl<'a, P: Protocol> RangeAccounting<'a, P> {
-    pub(super) fn new<Mt: Meter>(
+    pub(super) fn new<const FULL: bool>(
         protocol: &'a P,
         ranks: &'a [P::Rank],
         input: &EngineInput,
@@ -107,7 +107,7 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
             lost_last: (0, 0),
             leader_index: LeaderIndex::new(range.start.min(members)..range.end.min(members)),
             calendar: Calendar::new(range.clone(), ranks.len() as u32, &input.starts, &input.crashes),
-            load_meter: LoadMeter::new::<Mt>(range.clone()),
+            load_meter: LoadMeter::new::<FULL>(range.clone()),
             unsupported: false,
             seed: input.seed,
             members,
@@ -135,16 +135,16 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
     }
 
     #[inline(always)]
-    pub(super) fn delivered<Mt: Meter>(&mut self, node: u32) {
-        if Mt::FULL {
+    pub(super) fn delivered<const FULL: bool>(&mut self, node: u32) {
+        if FULL {
             self.load_meter.delivered(node);
         }
     }
 
     /// Ends a tick, for drivers with a single range.
     #[inline(always)]
-    pub(super) fn end_of_tick<Mt: Meter>(&mut self, times: &mut ElectionTimes) {
-        if Mt::FULL {
+    pub(super) fn end_of_tick<const FULL: bool>(&mut self, times: &mut ElectionTimes) {
+        if FULL {
             self.load_meter.end_of_tick();
         }
         if self.leader_index.take_changed() {

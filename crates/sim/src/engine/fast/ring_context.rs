@@ -1,16 +1,13 @@
 //! The [`Context`] of nodes in [`super::ring_driver`].
 
-use std::marker::PhantomData;
-
 use hustings_protocol::{Context, Effect, Port, Protocol, Rank};
 
-use super::measurement::Meter;
 use super::range_accounting::Counts;
 use super::ring_driver::{RingState, Wraparound};
 use super::ring_queue::RingQueue;
 
 /// The context of the node that handles an event.
-pub(super) struct RingContext<'a, 'b, P: Protocol, Mt> {
+pub(super) struct RingContext<'a, 'b, P: Protocol, const FULL: bool> {
     node: u32,
     size: u32,
     rough: bool,
@@ -22,10 +19,9 @@ pub(super) struct RingContext<'a, 'b, P: Protocol, Mt> {
     wraparound: &'a mut Wraparound<P::Message>,
     /// Whether the handler had any effect. Only read after timers; elsewhere the compiler removes it.
     pub(super) acted: bool,
-    meter: PhantomData<Mt>,
 }
 
-impl<'a, 'b, P: Protocol, Mt: Meter> RingContext<'a, 'b, P, Mt> {
+impl<'a, 'b, P: Protocol, const FULL: bool> RingContext<'a, 'b, P, FULL> {
     #[inline(always)]
     pub(super) fn new(
         node: u32,
@@ -36,26 +32,14 @@ impl<'a, 'b, P: Protocol, Mt: Meter> RingContext<'a, 'b, P, Mt> {
         wraparound: &'a mut Wraparound<P::Message>,
     ) -> Self {
         let (size, rough, ranks) = (ring.size, ring.accounting.calendar.has_crashes(), ring.accounting.ranks);
-        RingContext {
-            node,
-            size,
-            rough,
-            ranks,
-            ring,
-            counts,
-            clockwise,
-            counter,
-            wraparound,
-            acted: false,
-            meter: PhantomData,
-        }
+        RingContext { node, size, rough, ranks, ring, counts, clockwise, counter, wraparound, acted: false }
     }
 
     #[inline(always)]
     fn send_to_side(&mut self, port: Port, message: P::Message) {
         self.ring.accounting.note_periodic(&message);
         self.counts.sent(&message, 1);
-        if Mt::FULL {
+        if FULL {
             self.ring.accounting.load_meter.sent(&message, 1);
         }
         let plain = if port == Port::NEXT { self.node + 1 } else { self.node.wrapping_sub(1) };
@@ -86,7 +70,7 @@ impl<'a, 'b, P: Protocol, Mt: Meter> RingContext<'a, 'b, P, Mt> {
     }
 }
 
-impl<P: Protocol, Mt: Meter> Context<P> for RingContext<'_, '_, P, Mt> {
+impl<P: Protocol, const FULL: bool> Context<P> for RingContext<'_, '_, P, FULL> {
     #[inline(always)]
     fn rank(&self) -> P::Rank {
         self.ranks[self.node as usize]

@@ -6,14 +6,12 @@
 //! ring queues is a tight loop.
 
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 
 use hustings_protocol::{Port, Protocol, StartReason};
 
 use super::calendar::{Destination, ReturnedMessage, TickEvents};
 use super::large_pages::filled;
 use super::leader_index::ElectionTimes;
-use super::measurement::Meter;
 use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
 use super::ring_context::RingContext;
 use super::ring_queue::RingQueue;
@@ -70,20 +68,19 @@ pub(super) fn supports(size: u32, crashes: usize) -> bool {
 }
 
 /// A run on a ring, ready to start: all memory is allocated and touched.
-pub(super) struct RingRun<'a, P: Protocol, Mt> {
+pub(super) struct RingRun<'a, P: Protocol, const FULL: bool> {
     ring: RingState<'a, P>,
     states: Vec<P::State>,
     messages: RingMessages<P::Message>,
     until: u64,
-    meter: PhantomData<Mt>,
 }
 
-impl<'a, P: Protocol, Mt: Meter> RingRun<'a, P, Mt> {
+impl<'a, P: Protocol, const FULL: bool> RingRun<'a, P, FULL> {
     pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], size: u32, input: &EngineInput) -> Self {
         let room = if input.starts == super::Starts::All { size as usize + 1 } else { 64 };
         RingRun {
             ring: RingState {
-                accounting: RangeAccounting::new::<Mt>(protocol, ranks, input, 0..size, size),
+                accounting: RangeAccounting::new::<FULL>(protocol, ranks, input, 0..size, size),
                 size,
                 targets: [Vec::new(), Vec::new()],
                 returning: None,
@@ -96,7 +93,6 @@ impl<'a, P: Protocol, Mt: Meter> RingRun<'a, P, Mt> {
                 wraparound: Wraparound::new(),
             },
             until: input.until,
-            meter: PhantomData,
         }
     }
 
@@ -117,9 +113,9 @@ impl<'a, P: Protocol, Mt: Meter> RingRun<'a, P, Mt> {
                 break;
             }
             if ring.accounting.calendar.next() <= ring.accounting.tick || !messages.wraparound.is_empty() {
-                messages = eventful_tick::<P, Mt>(&mut ring, &mut states, messages, &mut times);
+                messages = eventful_tick::<P, FULL>(&mut ring, &mut states, messages, &mut times);
             } else {
-                messages = message_ticks::<P, Mt>(&mut ring, &mut states, messages, &mut times, until);
+                messages = message_ticks::<P, FULL>(&mut ring, &mut states, messages, &mut times, until);
             }
         }
         if ring.accounting.unsupported {
@@ -131,7 +127,7 @@ impl<'a, P: Protocol, Mt: Meter> RingRun<'a, P, Mt> {
 
 /// Runs ticks that have only messages in the ring queues, until a tick with something else.
 #[inline(never)]
-fn message_ticks<P: Protocol, Mt: Meter>(
+fn message_ticks<P: Protocol, const FULL: bool>(
     ring: &mut RingState<'_, P>,
     states: &mut [P::State],
     messages: RingMessages<P::Message>,
@@ -145,22 +141,22 @@ fn message_ticks<P: Protocol, Mt: Meter>(
             for _ in 0..clockwise.len() {
                 // SAFETY: the queue held this many messages when the loop began, and nothing else takes messages out.
                 let (node, message) = unsafe { clockwise.pop_unchecked() };
-                ring.accounting.delivered::<Mt>(node);
+                ring.accounting.delivered::<FULL>(node);
                 let mut cx =
-                    RingContext::<P, Mt>::new(node, ring, &mut counts, &mut clockwise, &mut counter, &mut wraparound);
+                    RingContext::<P, FULL>::new(node, ring, &mut counts, &mut clockwise, &mut counter, &mut wraparound);
                 protocol.handle_message(&mut states[node as usize], Port::PREVIOUS, message, &mut cx);
             }
         } else {
             let mut left = (clockwise.len(), counter.len());
             while let Some((node, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, u32::MAX) {
-                ring.accounting.delivered::<Mt>(node);
+                ring.accounting.delivered::<FULL>(node);
                 let mut cx =
-                    RingContext::<P, Mt>::new(node, ring, &mut counts, &mut clockwise, &mut counter, &mut wraparound);
+                    RingContext::<P, FULL>::new(node, ring, &mut counts, &mut clockwise, &mut counter, &mut wraparound);
                 protocol.handle_message(&mut states[node as usize], from, message, &mut cx);
             }
         }
         let tick = ring.accounting.tick;
-        ring.accounting.end_of_tick::<Mt>(times);
+        ring.accounting.end_of_tick::<FULL>(times);
         ring.accounting.tick = tick + 1;
         let lanes_are_empty = clockwise.is_empty() && counter.is_empty();
         if lanes_are_empty || !wraparound.is_empty() || ring.accounting.calendar.next() <= tick + 1 || tick + 1 > until
@@ -231,7 +227,7 @@ fn first_of<M>(messages: &VecDeque<(u32, M)>, left: usize) -> Option<u32> {
 
 /// Runs one tick with all kinds of events, node by node.
 #[inline(never)]
-fn eventful_tick<P: Protocol, Mt: Meter>(
+fn eventful_tick<P: Protocol, const FULL: bool>(
     ring: &mut RingState<'_, P>,
     states: &mut [P::State],
     messages: RingMessages<P::Message>,
@@ -247,7 +243,7 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
     let mut active = false;
     macro_rules! cx {
         ($node:expr) => {
-            RingContext::<P, Mt>::new($node, ring, &mut counts, &mut clockwise, &mut counter, &mut wraparound)
+            RingContext::<P, FULL>::new($node, ring, &mut counts, &mut clockwise, &mut counter, &mut wraparound)
         };
     }
     loop {
@@ -268,7 +264,7 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
         }
         while let Some((node, from, message)) = next_in_lanes(&mut clockwise, &mut counter, &mut left, bound) {
             active = true;
-            ring.accounting.delivered::<Mt>(node);
+            ring.accounting.delivered::<FULL>(node);
             protocol.handle_message(&mut states[node as usize], from, message, &mut cx!(node));
         }
         let Some(node) = special else { break };
@@ -289,7 +285,7 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
             next_of(node, &mut clockwise, &mut counter, &mut left, &mut wraparound, &mut left_in_wraparound)
         {
             active = true;
-            ring.accounting.delivered::<Mt>(node);
+            ring.accounting.delivered::<FULL>(node);
             protocol.handle_message(state, from, message, &mut cx!(node));
         }
         while let Some(lost) = ring.due_returns.pop_front_if(|first| first.sender == node) {
@@ -310,7 +306,7 @@ fn eventful_tick<P: Protocol, Mt: Meter>(
             }
         }
     }
-    ring.accounting.end_of_tick::<Mt>(times);
+    ring.accounting.end_of_tick::<FULL>(times);
     if active {
         times.quiescent = Some(tick);
     }
