@@ -10,7 +10,7 @@ use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, NoParams, Setting};
 use hustings_bench::{random_ids, reference};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{self, Driver, EngineInput, Starts};
+use hustings_sim::engine::{self, Driver, EngineInput};
 use hustings_sim::erased::DynProtocol;
 use hustings_sim::scenario::{Scenario, Start};
 use hustings_sim::simulate::simulate_general;
@@ -18,12 +18,15 @@ use hustings_sim::topology::{Network, Topology};
 
 const SIZE: u32 = 100_000;
 
+/// Who starts (`None`: all), and who crashes when.
+type Events = (Option<Vec<Start>>, Vec<(u64, u32)>);
+
 fn engine<P: Protocol<Rank = Id>>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
     driver: Driver<P>,
     (rules, ids, network): (&P, &[Id], &Network),
-    (starts, crashes): (Starts, Vec<(u64, u32)>),
+    (starts, crashes): Events,
 ) {
     let plan = EngineInput { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1 };
     let prepare = || driver(rules, ids, network, &plan).expect("the workload suits the fast engine");
@@ -40,16 +43,16 @@ fn ring(criterion: &mut Criterion) {
     engine(
         &mut group,
         "fast, counts and times",
-        fast::on_ring::<_, false>,
+        engine::on_ring::<_, false>,
         (&rules, &ids, &network),
-        (Starts::All, Vec::new()),
+        (None, Vec::new()),
     );
     engine(
         &mut group,
         "fast, all measurements",
-        fast::on_ring::<_, true>,
+        engine::on_ring::<_, true>,
         (&rules, &ids, &network),
-        (Starts::All, Vec::new()),
+        (None, Vec::new()),
     );
     let mut scenario = Scenario::new(network).started_by_all();
     scenario.ids = ids.iter().map(|id| id.0).collect();
@@ -68,14 +71,14 @@ fn wave(criterion: &mut Criterion) {
     engine(
         &mut group,
         "fast, counts and times",
-        fast::on_graph::<_, false>,
+        engine::on_graph::<_, false>,
         (&Echo::new(), &ids, &network),
         from_the_first(),
     );
     engine(
         &mut group,
         "fast, all measurements",
-        fast::on_graph::<_, true>,
+        engine::on_graph::<_, true>,
         (&Echo::new(), &ids, &network),
         from_the_first(),
     );
@@ -94,7 +97,7 @@ fn election(criterion: &mut Criterion) {
     engine(
         &mut group,
         "fast, counts and times",
-        fast::on_graph::<_, false>,
+        engine::on_graph::<_, false>,
         (&rules, &ids, &network),
         from_the_first(),
     );
@@ -112,13 +115,13 @@ fn clique(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));
     let plan = (from_the_first().0, vec![(0, SIZE - 1)]);
-    engine(&mut group, "fast, counts and times", fast::on_complete::<_, false>, (&rules, &ids, &network), plan);
+    engine(&mut group, "fast, counts and times", engine::on_complete::<_, false>, (&rules, &ids, &network), plan);
     group.finish();
 }
 
 /// The first position starts, and no node crashes.
-fn from_the_first() -> (Starts, Vec<(u64, u32)>) {
-    (Starts::At(vec![Start { at: 0, tick: 0 }]), Vec::new())
+fn from_the_first() -> Events {
+    (Some(vec![Start { at: 0, tick: 0 }]), Vec::new())
 }
 
 criterion_group!(benches, ring, wave, election, clique);

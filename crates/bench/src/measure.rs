@@ -2,7 +2,8 @@
 
 use crate::reference::Counted;
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{Driver, EngineInput, Starts};
+use hustings_sim::engine::{Driver, EngineInput};
+use hustings_sim::scenario::Start;
 use hustings_sim::topology::Network;
 
 use super::Plan;
@@ -16,7 +17,8 @@ pub(super) struct Work<'a, P: Protocol<Rank = Id>> {
     pub(super) rules: &'a P,
     pub(super) ids: &'a [Id],
     pub(super) network: &'a Network,
-    pub(super) starts: Starts,
+    /// Those who start; `None` if all do.
+    pub(super) starts: Option<Vec<Start>>,
     /// The position that is down from the start.
     pub(super) down: Option<u32>,
     /// The driver of the fast engine for its network.

@@ -8,9 +8,9 @@ use hustings_algorithms::hierarchy::{Divided, Sun};
 use hustings_algorithms::ring::ChangRoberts;
 use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
 use hustings_protocol::{Id, Protocol};
-use hustings_sim::engine::fast::{self, Driver, Starts};
+use hustings_sim::engine::{self, Driver};
 use hustings_sim::scenario::Start;
-use hustings_sim::simulate::{ElectionSpec, Ids, Starts as Initiators};
+use hustings_sim::simulate::{ElectionSpec, Ids, Starts};
 use hustings_sim::topology::{BuildError, Network, Topology};
 
 use super::Plan;
@@ -129,14 +129,12 @@ impl Workload {
     /// Measures the workload.
     pub(super) fn measure(self, size: u32, plan: &Plan) -> Result<Row, BuildError> {
         let size = size.max(Self::MIN_NODES);
-        let start = |at| Starts::At(vec![Start { at, tick: 0 }]);
+        let start = |at| Some(vec![Start { at, tick: 0 }]);
         match self {
-            Workload::ChangRoberts => {
-                Ok(self.on_ring::<ChangRoberts>(size, Starts::All, fast::on_ring::<_, LOAD>, plan))
-            }
-            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), fast::on_mapped_ring::<_, LOAD>, plan)),
-            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), fast::on_mapped_ring::<_, LOAD>, plan)),
-            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, Starts::All, fast::on_ring::<_, LOAD>, plan)),
+            Workload::ChangRoberts => Ok(self.on_ring::<ChangRoberts>(size, None, engine::on_ring::<_, LOAD>, plan)),
+            Workload::Sun => Ok(self.on_ring::<Sun>(size, start(0), engine::on_mapped_ring::<_, LOAD>, plan)),
+            Workload::Divided => Ok(self.on_ring::<Divided>(size, start(0), engine::on_mapped_ring::<_, LOAD>, plan)),
+            Workload::ItaiRodeh => Ok(self.on_ring::<ItaiRodeh>(size, None, engine::on_ring::<_, LOAD>, plan)),
             Workload::Echo => self.on_graph(size, &Echo::new(), None, plan),
             Workload::Aefa => self.elect_on_graph::<Aefa>(size, plan),
             Workload::TwoTier => self.elect_on_graph::<TwoTier>(size, plan),
@@ -144,7 +142,13 @@ impl Workload {
         }
     }
 
-    fn on_ring<A: Algorithm>(self, size: u32, starts: Starts, driver: Driver<A::Protocol<Id>>, plan: &Plan) -> Row {
+    fn on_ring<A: Algorithm>(
+        self,
+        size: u32,
+        starts: Option<Vec<Start>>,
+        driver: Driver<A::Protocol<Id>>,
+        plan: &Plan,
+    ) -> Row {
         // By default, hierarchies divide the ring by 4, so its size is rounded up to a multiple of 4.
         let size = if A::ABOUT.sends_by_map { size.next_multiple_of(4) } else { size };
         let network = match A::ABOUT.network {
@@ -158,7 +162,7 @@ impl Workload {
         let params = A::Params::default();
         let rules = A::protocol::<Id>(&params, &Setting::of(members));
         let mut plain = reference::ChangRoberts::new(members.len());
-        let expected = expected::<A>(&params, members, &starts, network.links());
+        let expected = expected::<A>(&params, members, starts.as_deref(), network.links());
         let work =
             Work { workload: self, rules: &rules, ids: &ids, network: &network, starts, down: None, driver, expected };
         match self.baseline() == self {
@@ -183,7 +187,7 @@ impl Workload {
         let network = Topology::Random { min: 5, max: 10 }.build(size, plan.seed)?;
         let positions: Vec<Id> = (0..u64::from(size)).map(Id).collect();
         let ids = ids.unwrap_or(&positions);
-        let starts = Starts::At(vec![Start { at: 0, tick: 0 }]);
+        let starts = Some(vec![Start { at: 0, tick: 0 }]);
         let network = &network;
         let work = Work {
             workload: self,
@@ -192,7 +196,7 @@ impl Workload {
             network,
             starts,
             down: None,
-            driver: fast::on_graph::<_, LOAD>,
+            driver: engine::on_graph::<_, LOAD>,
             expected: None,
         };
         Ok(match self.baseline() {
@@ -219,9 +223,9 @@ impl Workload {
             rules: &rules,
             ids: &ids,
             network: &Network::Complete(size),
-            starts: Starts::At(vec![Start { at: 0, tick: 0 }]),
+            starts: Some(vec![Start { at: 0, tick: 0 }]),
             down: Some(size - 1),
-            driver: fast::on_complete::<_, LOAD>,
+            driver: engine::on_complete::<_, LOAD>,
             expected: Some(u64::from(size) * u64::from(size - 1)),
         };
         work.against_own(plan, || plain.run(&ids, size - 1, 0))
@@ -229,11 +233,11 @@ impl Workload {
 }
 
 /// The number of messages by the catalogue's formula.
-fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: &Starts, links: u64) -> Option<u64> {
+fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: Option<&[Start]>, links: u64) -> Option<u64> {
     let order: Vec<u32> = ids.iter().map(|id| id.0 as u32).collect();
-    let initiators = match starts {
-        Starts::All => (0..order.len() as u32).collect(),
-        Starts::At(starts) => starts.iter().map(|start| start.at).collect::<Vec<_>>(),
+    let initiators: Vec<u32> = match starts {
+        None => (0..order.len() as u32).collect(),
+        Some(starts) => starts.iter().map(|start| start.at).collect(),
     };
     let counts = A::expect(params, &Instance { links, ..Instance::of(&order, &initiators) })?;
     Some(counts.iter().sum())
@@ -241,7 +245,7 @@ fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: &Starts, links
 
 /// Ids 0..n in the random order that an election on a ring has.
 pub fn random_ids(size: u32, seed: u64) -> Vec<Id> {
-    let (ids, initiators) = (Some(Ids::Random), Some(Initiators::None));
+    let (ids, initiators) = (Some(Ids::Random), Some(Starts::None));
     let spec = ElectionSpec { nodes: Some(size), ids, initiators, seed, ..ElectionSpec::default() };
     let built = spec.build(&ChangRoberts::ABOUT).expect("a ring that is small enough to be simulated");
     built.scenario.ids.into_iter().map(Id).collect()

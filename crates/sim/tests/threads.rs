@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use hustings_algorithms::graph::echo::Echo;
 use hustings_protocol::{Context, Id, Message, Port, Protocol, SplitMix64, StartReason, kinds};
-use hustings_sim::engine::fast::{self, Driver};
+use hustings_sim::engine::{self, Driver};
 use hustings_sim::outcome::Outcome;
 use hustings_sim::scenario::{Fault, FaultKind, Scenario, Start};
 use hustings_sim::topology::{Network, Topology};
@@ -103,7 +103,7 @@ fn same_on_any<P: Protocol<Rank = Id>>(driver: Driver<P>, protocol: &P, scenario
     let ranks: Vec<Id> = scenario.ids.iter().copied().map(Id).collect();
     let outcomes = [1, 2, 5].map(|threads| {
         let scenario = Scenario { threads, ..scenario.clone() };
-        fast::run_with(driver, protocol, &ranks, &scenario).expect("the fast engine serves it")
+        engine::run_with(driver, protocol, &ranks, &scenario).expect("the fast engine serves it")
     });
     assert!(outcomes.iter().all(|outcome| outcome == &outcomes[0]));
     let [outcome, ..] = outcomes;
@@ -121,22 +121,22 @@ fn busy(network: Network) -> Scenario {
 fn any_number_of_threads_gives_the_same_outcome_on_graphs() {
     let scenario = busy(Topology::Random { min: 5, max: 10 }.build(30_000, 3).unwrap());
     for total in [
-        same_on_any(fast::on_graph::<_, true>, &Babble::<Long>(PhantomData), &scenario).total(),
-        same_on_any(fast::on_graph::<_, true>, &Babble::<Short>(PhantomData), &scenario).total(),
+        same_on_any(engine::on_graph::<_, true>, &Babble::<Long>(PhantomData), &scenario).total(),
+        same_on_any(engine::on_graph::<_, true>, &Babble::<Short>(PhantomData), &scenario).total(),
     ] {
         assert!(total > 250_000, "busy ticks are what this is about");
     }
     let mut one = scenario.clone();
     (one.starts, one.faults) = (vec![Start { at: 5, tick: 0 }], Vec::new());
-    assert_eq!(same_on_any(fast::on_graph::<_, true>, &Echo::new(), &one).total(), 2 * scenario.network.links());
+    assert_eq!(same_on_any(engine::on_graph::<_, true>, &Echo::new(), &one).total(), 2 * scenario.network.links());
 }
 
 #[test]
 fn any_number_of_threads_gives_the_same_outcome_on_complete_networks() {
     let scenario = busy(Network::Complete(350));
     for total in [
-        same_on_any(fast::on_complete::<_, true>, &Babble::<Long>(PhantomData), &scenario).total(),
-        same_on_any(fast::on_complete::<_, true>, &Babble::<Short>(PhantomData), &scenario).total(),
+        same_on_any(engine::on_complete::<_, true>, &Babble::<Long>(PhantomData), &scenario).total(),
+        same_on_any(engine::on_complete::<_, true>, &Babble::<Short>(PhantomData), &scenario).total(),
     ] {
         assert!(total > 250_000, "busy ticks are what this is about");
     }
@@ -145,6 +145,6 @@ fn any_number_of_threads_gives_the_same_outcome_on_complete_networks() {
 #[test]
 fn any_number_of_threads_gives_the_same_outcome_on_rings_with_a_map() {
     let scenario = busy(Network::Ring(30_000));
-    let outcome = same_on_any(fast::on_mapped_ring::<_, true>, &Babble::<Long>(PhantomData), &scenario);
+    let outcome = same_on_any(engine::on_mapped_ring::<_, true>, &Babble::<Long>(PhantomData), &scenario);
     assert!(outcome.total() > 60_000, "busy ticks are what this is about");
 }

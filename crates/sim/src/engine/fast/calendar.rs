@@ -7,23 +7,6 @@ use hustings_protocol::{Id, Port, Timer};
 
 use crate::scenario::Start;
 
-/// Which positions get a start signal, and when.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Starts {
-    /// Every position at tick 0. No list is kept.
-    All,
-    /// These, ascending by tick, then position.
-    At(Vec<Start>),
-}
-
-impl Starts {
-    /// These signals, ascending by tick, then position, in a network of `size` positions.
-    pub(super) fn of(list: &[Start], size: u32) -> Self {
-        let everybody = (0..size).map(|at| Start { at, tick: 0 });
-        if everybody.eq(list.iter().copied()) { Starts::All } else { Starts::At(list.to_vec()) }
-    }
-}
-
 /// A message that found its receiver down and returns to its sender.
 pub(super) struct ReturnedMessage<M> {
     pub(super) sender: u32,
@@ -75,8 +58,9 @@ impl<M> TickEvents<M> {
 }
 
 impl<M> Calendar<M> {
-    /// The calendar of a range of positions. `crashes` has the tick and the position of all crashes, in all ranges.
-    pub(super) fn new(range: Range<u32>, size: u32, starts: &Starts, crashes: &[(u64, u32)]) -> Self {
+    /// The calendar of a range of positions. Without `starts`, all of them start at tick 0.
+    /// `crashes` has the tick and the position of all crashes, in all ranges.
+    pub(super) fn new(range: Range<u32>, size: u32, starts: Option<&[Start]>, crashes: &[(u64, u32)]) -> Self {
         let mut down_from = Vec::new();
         if !crashes.is_empty() {
             down_from.resize(size as usize, u64::MAX);
@@ -84,15 +68,10 @@ impl<M> Calendar<M> {
                 down_from[node as usize] = down_from[node as usize].min(tick);
             }
         }
-        let listed = match starts {
-            Starts::All => VecDeque::new(),
-            Starts::At(list) => {
-                list.iter().filter(|start| range.contains(&start.at)).map(|start| (start.tick, start.at)).collect()
-            }
-        };
+        let listed = starts.unwrap_or_default().iter().filter(|start| range.contains(&start.at));
         let mut calendar = Calendar {
-            starts: listed,
-            all_start_at_zero: *starts == Starts::All,
+            starts: listed.map(|start| (start.tick, start.at)).collect(),
+            all_start_at_zero: starts.is_none(),
             down_from,
             crashes: first_crashes(crashes, &range),
             returns: VecDeque::new(),

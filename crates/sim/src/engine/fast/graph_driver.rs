@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use hustings_protocol::{Protocol, Rank, Timer};
 
+use super::EngineInput;
 use super::calendar::{Destination, ReturnedMessage, TickEvents};
 use super::graph_context::GraphContext;
 use super::large_pages::filled;
 use super::leader_index::{ElectionTimes, LeaderIndex};
 use super::links::Links;
 use super::mailbox::{Arrival, Mailbox, Origin};
-use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
+use super::range_accounting::{Counts, RangeAccounting, outcome};
 use crate::outcome::Outcome;
 
 /// Ticks with fewer messages run on one thread: waking another one costs more than it saves.

@@ -25,15 +25,48 @@ mod ring_queue;
 use hustings_protocol::Protocol;
 
 use self::bucket_mailbox::BucketMailbox;
-pub use self::calendar::Starts;
 use self::graph_driver::GraphRun;
 use self::links::{Complete, Links, MappedRing};
 use self::mailbox::Mailbox;
 use self::matrix_mailbox::MatrixMailbox;
-pub use self::range_accounting::EngineInput;
 use crate::outcome::Outcome;
-use crate::scenario::{Delay, FaultKind, Medium, Notice, Scenario};
+use crate::scenario::{Delay, Fault, FaultKind, Medium, Notice, Scenario, Start};
 use crate::topology::Network;
+
+/// What the fast engine runs, without the network.
+#[derive(Clone, Debug)]
+pub struct EngineInput {
+    /// The start signals, ascending by tick, then position; `None` if every position starts at tick 0. Then no list is
+    /// kept.
+    pub starts: Option<Vec<Start>>,
+    /// The tick and the position of every crash.
+    pub crashes: Vec<(u64, u32)>,
+    /// Determines the coins.
+    pub seed: u64,
+    /// The last tick to simulate.
+    pub until: u64,
+    /// The maximum number of threads.
+    pub threads: usize,
+}
+
+impl EngineInput {
+    /// The input for a scenario. Faults other than crashes are ignored.
+    fn of(scenario: &Scenario) -> Self {
+        let crash = |fault: &Fault| match fault.what {
+            FaultKind::Crash(at) => Some((fault.tick, at)),
+            _ => None,
+        };
+        let everybody = (0..scenario.network.size()).map(|at| Start { at, tick: 0 });
+        let all_start = everybody.eq(scenario.starts.iter().copied());
+        EngineInput {
+            starts: if all_start { None } else { Some(scenario.starts.clone()) },
+            crashes: scenario.faults.iter().filter_map(crash).collect(),
+            seed: scenario.seed,
+            until: scenario.until,
+            threads: scenario.threads,
+        }
+    }
+}
 
 /// Whether the fast engine can run this scenario.
 pub(crate) fn supports(scenario: &Scenario) -> bool {
@@ -62,7 +95,11 @@ fn needs_reachability_updates(protocol: &impl Protocol, input: &EngineInput) -> 
 /// Runs a scenario. Returns `None` if it is not supported, or the protocol turns out to need the general engine.
 ///
 /// This compiles every driver for the protocol. If the kind of network is known, [`run_with`] compiles only one.
-pub fn run<P: Protocol, const FULL: bool>(protocol: &P, ranks: &[P::Rank], scenario: &Scenario) -> Option<Outcome> {
+pub(crate) fn run<P: Protocol, const FULL: bool>(
+    protocol: &P,
+    ranks: &[P::Rank],
+    scenario: &Scenario,
+) -> Option<Outcome> {
     match scenario.network {
         Network::Ring(_) | Network::InformedRing(_) => run_with(on_ring::<P, FULL>, protocol, ranks, scenario)
             .or_else(|| run_with(on_mapped_ring::<P, FULL>, protocol, ranks, scenario)),
@@ -71,7 +108,8 @@ pub fn run<P: Protocol, const FULL: bool>(protocol: &P, ranks: &[P::Rank], scena
     }
 }
 
-/// [`run`] with one driver, such as [`on_ring`]. Also returns `None` if the driver is for another kind of network.
+/// Runs a scenario with one driver, such as [`on_ring`]. Returns `None` if the scenario or the protocol turns out to
+/// need the general engine, or if the driver is for another kind of network.
 pub fn run_with<P: Protocol>(
     driver: Driver<P>,
     protocol: &P,
@@ -82,8 +120,8 @@ pub fn run_with<P: Protocol>(
     driver(protocol, ranks, &scenario.network, &input)?.run()
 }
 
-/// A function that prepares a run. It returns `None` if it is for another kind of network, or if the run needs the
-/// general engine.
+/// A function that prepares a run, such as [`on_ring`]. It returns `None` if it is for another kind of network, or if
+/// the run needs the general engine.
 pub type Driver<P> = for<'a> fn(&'a P, &'a [<P as Protocol>::Rank], &'a Network, &EngineInput) -> Option<Prepared<'a>>;
 
 /// Prepares a run on a ring whose members talk to their neighbours only.

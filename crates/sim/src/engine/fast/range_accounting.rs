@@ -5,46 +5,14 @@ use std::ops::Range;
 
 use hustings_protocol::{Fact, Id, Message, Protocol, StartReason, Timer};
 
-use super::calendar::{Calendar, Starts};
+use super::EngineInput;
+use super::calendar::Calendar;
 use super::leader_index::{ElectionTimes, LeaderIndex, agreement, final_leader};
 use super::measurement::{LoadMeter, summary};
 use crate::engine::MAX_KINDS;
 use crate::engine::directory::Directory;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
-use crate::scenario::{Fault, FaultKind, Scenario};
-
-/// What the fast engine runs, without the network.
-#[derive(Clone, Debug)]
-pub struct EngineInput {
-    /// Which positions start, and when.
-    pub starts: Starts,
-    /// The tick and the position of every crash.
-    pub crashes: Vec<(u64, u32)>,
-    /// Determines the coins.
-    pub seed: u64,
-    /// The last tick to simulate.
-    pub until: u64,
-    /// The maximum number of threads.
-    pub threads: usize,
-}
-
-impl EngineInput {
-    /// The input for a scenario. Faults other than crashes are ignored.
-    pub(super) fn of(scenario: &Scenario) -> Self {
-        let crash = |fault: &Fault| match fault.what {
-            FaultKind::Crash(at) => Some((fault.tick, at)),
-            _ => None,
-        };
-        EngineInput {
-            starts: Starts::of(&scenario.starts, scenario.network.size()),
-            crashes: scenario.faults.iter().filter_map(crash).collect(),
-            seed: scenario.seed,
-            until: scenario.until,
-            threads: scenario.threads,
-        }
-    }
-}
 
 /// Message counts by kind. A fixed array, so that a driver can hold it in registers.
 #[derive(Default)]
@@ -106,7 +74,7 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
             lost: 0,
             lost_last: (0, 0),
             leader_index: LeaderIndex::new(range.start.min(members)..range.end.min(members)),
-            calendar: Calendar::new(range.clone(), ranks.len() as u32, &input.starts, &input.crashes),
+            calendar: Calendar::new(range.clone(), ranks.len() as u32, input.starts.as_deref(), &input.crashes),
             load_meter: LoadMeter::new::<FULL>(range.clone()),
             unsupported: false,
             seed: input.seed,

@@ -9,10 +9,11 @@ use std::collections::VecDeque;
 
 use hustings_protocol::{Port, Protocol, StartReason};
 
+use super::EngineInput;
 use super::calendar::{Destination, ReturnedMessage, TickEvents};
 use super::large_pages::filled;
 use super::leader_index::ElectionTimes;
-use super::range_accounting::{Counts, EngineInput, RangeAccounting, outcome};
+use super::range_accounting::{Counts, RangeAccounting, outcome};
 use super::ring_context::RingContext;
 use super::ring_queue::RingQueue;
 use crate::outcome::Outcome;
@@ -77,7 +78,7 @@ pub(super) struct RingRun<'a, P: Protocol, const FULL: bool> {
 
 impl<'a, P: Protocol, const FULL: bool> RingRun<'a, P, FULL> {
     pub(super) fn new(protocol: &'a P, ranks: &'a [P::Rank], size: u32, input: &EngineInput) -> Self {
-        let room = if input.starts == super::Starts::All { size as usize + 1 } else { 64 };
+        let room = if input.starts.is_none() { size as usize + 1 } else { 64 };
         RingRun {
             ring: RingState {
                 accounting: RangeAccounting::new::<FULL>(protocol, ranks, input, 0..size, size),
