@@ -3,8 +3,6 @@
 use std::io::BufRead;
 
 use hustings_elections::Catalogue;
-use hustings_protocol::Record;
-use hustings_sim::erased::DynMessage;
 use hustings_sim::trace::{Format, Limits, TraceFile};
 
 use crate::error::LabError;
@@ -55,11 +53,8 @@ pub(crate) fn read_trace(bytes: &[u8], catalogue: &Catalogue) -> Result<Timeline
         .ok_or_else(|| wrong(format!("there is no algorithm `{}`", hustings_text::quote(&name))))?;
     let replayed = known.replayed(open()?).map_err(|error| wrong(error.to_string()))?;
     let (protocol, _) = replayed.election.protocol(&replayed.scenario);
-    let mut records: Vec<Record<DynMessage>> = Vec::new();
-    for record in file.records() {
-        let record = record.map_err(|error| wrong(error.to_string()))?;
-        records.push(protocol.adopt(record).map_err(|error| wrong(error.to_string()))?);
-    }
+    let records: Result<Vec<_>, _> = file.records(&protocol).collect();
+    let records = records.map_err(|error| wrong(error.to_string()))?;
     let mut scenario = replayed.scenario;
     if file.has_duplicates() {
         // Only whether there may be copies matters for a replay.

@@ -1,6 +1,7 @@
 //! `--runs` (docs/model.md#runs) in the simulator: what it costs where nothing happens, its traces and their replay.
 
 use crate::common::elections::{simulate, with};
+use crate::common::erased::from_a_file;
 use crate::common::sweep;
 
 use hustings_algorithms::graph::EchoExtinction;
@@ -15,7 +16,7 @@ use hustings_sim::simulate::{
     ElectionSpec, Field, ReplayFileError, SpecError, SpecProblem, Warning, replayed, simulate_traced,
 };
 use hustings_sim::topology::Network;
-use hustings_sim::trace::{Format, Limits, TraceFile};
+use hustings_sim::trace::{FileError, Format, Limits, TraceFile};
 
 use sweep::{Case, subjects};
 
@@ -76,12 +77,8 @@ fn every_algorithm_replays_in_runs() {
         let outcome = subject.watched(&case, Some(&mut records));
         assert!(outcome.agreement && outcome.by_kind.last() > Some(&0), "{case}: {outcome:?}");
         let (scenario, protocol, ranks) = subject.prepared(&case);
-        // As they are read from a file.
-        let read = |record: &Record<DynMessage>| {
-            let text = serde_json::to_string(record).expect("a record can be written");
-            protocol.adopt(serde_json::from_str(&text).expect("and read")).expect("it is one of the algorithm's")
-        };
-        let replayed = replay::replay(&protocol, &ranks, &scenario, records.iter().map(read).collect());
+        let records = from_a_file(&protocol, &scenario, &records);
+        let replayed = replay::replay(&protocol, &ranks, &scenario, records);
         let replayed = replayed.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!(replayed, outcome, "{case}");
     }
@@ -139,7 +136,7 @@ fn the_header_says_that_it_was_in_runs() {
     let plainly = text.replacen(r#""runs":true,"#, "", 1);
     let refusal =
         replayed_from::<TokenRing>(plainly.as_bytes()).expect_err("plain token-ring says nothing of the kind");
-    assert!(matches!(refusal, ReplayFileError::Message { .. }), "{refusal}");
+    assert!(matches!(refusal, ReplayFileError::File(FileError::Message { .. })), "{refusal}");
     let (_, plain) = trace::<TokenRing>(&ElectionSpec { nodes: Some(4), ..ElectionSpec::default() });
     assert!(!String::from_utf8(plain).expect("it is text").contains("runs"), "where it is not so, nothing is said");
 }
@@ -149,7 +146,7 @@ fn a_message_that_is_none_is_refused_also_inside_an_envelope() {
     let (_, file) = trace::<TokenRing>(&faulty());
     let text = String::from_utf8(file).expect("it is text").replace("coordinator", "co-ordinator");
     let refusal = replayed_from::<TokenRing>(text.as_bytes()).expect_err("there is no such message");
-    assert!(matches!(refusal, ReplayFileError::Message { .. }), "{refusal}");
+    assert!(matches!(refusal, ReplayFileError::File(FileError::Message { .. })), "{refusal}");
 }
 
 /// Every change makes all nodes send a view to all others. These do not count as a sign of a run that never ends.

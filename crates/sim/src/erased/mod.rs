@@ -93,12 +93,12 @@ impl DynProtocol {
     }
 
     /// The names of the protocol's kinds of messages.
-    pub fn kinds(&self) -> &'static [&'static str] {
+    pub(crate) fn kinds(&self) -> &'static [&'static str] {
         self.kinds
     }
 
     /// Converts the messages of a record that was read from a file into messages of the protocol.
-    pub fn adopt(&self, mut record: Record<DynMessage>) -> Result<Record<DynMessage>, serde_json::Error> {
+    pub(crate) fn adopt(&self, mut record: Record<DynMessage>) -> Result<Record<DynMessage>, serde_json::Error> {
         let adopt = |message: &mut DynMessage| {
             *message = rank::reading(self.best, || self.protocol.parse(message))?;
             Ok(())

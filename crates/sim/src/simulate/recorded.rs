@@ -4,10 +4,10 @@
 use std::io::BufRead;
 
 use hustings_algorithms::{About, Algorithm, NetworkKind};
-use hustings_protocol::{Record, TraceEvent};
+use hustings_protocol::TraceEvent;
 
 use super::{SpecError, apply_goal, erased, params};
-use crate::erased::{DynMessage, DynProtocol, DynRank};
+use crate::erased::{DynProtocol, DynRank};
 use crate::outcome::Outcome;
 use crate::replay::{Replay, ReplayError};
 use crate::scenario::{Fault, FaultKind, Scenario};
@@ -49,14 +49,6 @@ pub enum ReplayFileError {
     /// The algorithm does not run on its network.
     #[error("its network is not one that {0} runs on")]
     Network(&'static str),
-    /// It contains a message that is not one of the algorithm's.
-    #[error("record {number} holds a message that the algorithm does not know: {error}")]
-    Message {
-        /// Which record.
-        number: u64,
-        /// What is wrong with it.
-        error: serde_json::Error,
-    },
     /// Its records are not a run of the algorithm.
     #[error(transparent)]
     Differs(#[from] ReplayError),
@@ -131,10 +123,9 @@ fn replay_records(
     let setting = file.header().setting(&scenario.network);
     let mut replay = Replay::new(protocol, ranks, setting)?;
     let mut faults = Vec::new();
-    for record in file.records() {
-        let record: Record<DynMessage> = record?;
-        let (number, tick, node) = (record.number, record.tick, record.node);
-        let record = protocol.adopt(record).map_err(|error| ReplayFileError::Message { number, error })?;
+    for record in file.records(protocol) {
+        let record = record?;
+        let (tick, node) = (record.tick, record.node);
         let what = match record.what {
             TraceEvent::Crashed => Some(FaultKind::Crash(node)),
             TraceEvent::Recovered => Some(FaultKind::Recover(node)),

@@ -15,6 +15,7 @@ use hustings_protocol::{Message, Record};
 
 use super::Observer;
 use super::header::{Header, VERSION};
+use crate::erased::{DynMessage, DynProtocol};
 use crate::scenario::Scenario;
 
 /// Why a trace cannot be read.
@@ -56,6 +57,14 @@ pub enum FileError {
         what: &'static str,
         /// The cause.
         source: serde_json::Error,
+    },
+    /// A record has a message that the algorithm does not know.
+    #[error("record {number} holds a message that the algorithm does not know: {error}")]
+    Message {
+        /// Which record.
+        number: u64,
+        /// What is wrong with it.
+        error: serde_json::Error,
     },
     /// The version of the format is not supported.
     #[error("line 1: the trace has version {0}; this program reads version {VERSION}")]
@@ -155,8 +164,8 @@ impl<R: BufRead> TraceFile<R> {
         &self.header
     }
 
-    /// The next record, `None` after the last. The header names the algorithm whose messages these are.
-    pub(crate) fn record<M: Message>(&mut self) -> Result<Option<Record<M>>, FileError> {
+    /// The next record, `None` after the last. Its messages are not those of a protocol yet.
+    fn record(&mut self) -> Result<Option<Record<DynMessage>>, FileError> {
         let line = self.line + 1;
         if !read_line(&mut self.reader, &mut self.buffer, line, self.limits)? {
             return Ok(None);
@@ -169,9 +178,13 @@ impl<R: BufRead> TraceFile<R> {
         record.map(Some).map_err(|source| FileError::Json { line, what: "record", source })
     }
 
-    /// The remaining records.
-    pub fn records<M: Message>(&mut self) -> impl Iterator<Item = Result<Record<M>, FileError>> {
-        std::iter::from_fn(|| self.record().transpose())
+    /// The remaining records, with messages of a protocol: that of the [algorithm](Self::algorithm).
+    pub fn records(&mut self, protocol: &DynProtocol) -> impl Iterator<Item = Result<Record<DynMessage>, FileError>> {
+        let adopt = move |record: Record<DynMessage>| {
+            let number = record.number;
+            protocol.adopt(record).map_err(|error| FileError::Message { number, error })
+        };
+        std::iter::from_fn(move || self.record().and_then(|record| record.map(adopt).transpose()).transpose())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Runs and replays with erased types. The engines are large, so all tests share the copies that are compiled into the
 //! simulator.
 
+use std::collections::BTreeMap;
+
 use hustings_algorithms::Algorithm;
 use hustings_protocol::{Message, Protocol, Record};
 use hustings_sim::erased::{DynMessage, DynProtocol};
@@ -8,7 +10,7 @@ use hustings_sim::outcome::Outcome;
 use hustings_sim::replay::{self, ReplayError};
 use hustings_sim::scenario::Scenario;
 use hustings_sim::simulate::simulate_general;
-use hustings_sim::trace::Observer;
+use hustings_sim::trace::{Limits, Observer, TraceFile, TraceWriter};
 
 use super::elections::election;
 
@@ -52,8 +54,22 @@ pub(crate) fn replay<P: Protocol>(
     records: &[Record<P::Message>],
 ) -> Result<Outcome, ReplayError> {
     let (protocol, ranks) = DynProtocol::new(protocol, ranks);
-    let adopt = |record| protocol.adopt(with_messages_of(record)).expect("the messages are the protocol's");
-    replay::replay(&protocol, &ranks, scenario, records.iter().map(adopt).collect())
+    let records = from_a_file(&protocol, scenario, records);
+    replay::replay(&protocol, &ranks, scenario, records)
+}
+
+/// Writes records to a file and reads them again.
+pub(crate) fn from_a_file<M: Message>(
+    protocol: &DynProtocol,
+    scenario: &Scenario,
+    records: &[Record<M>],
+) -> Vec<Record<DynMessage>> {
+    let writer = TraceWriter::new(Vec::new(), "any", BTreeMap::new(), scenario);
+    let mut writer = writer.expect("a header can be written");
+    records.iter().for_each(|record| writer.record(record));
+    let text = writer.finish().expect("records can be written");
+    let mut file = TraceFile::open(&text[..], Limits::default()).expect("the header can be read");
+    file.records(protocol).map(|record| record.expect("the messages are the protocol's")).collect()
 }
 
 /// The same record with messages of another type that are written alike.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hustings_protocol::{Effect, Event, Id, Loss, Message, NoticeKind, Port, Protocol, StartReason, Timer, TraceEvent};
+use hustings_sim::erased::DynProtocol;
 use hustings_sim::replay::ReplayError;
 use hustings_sim::scenario::{Delay, FaultKind, Medium, Notice};
 use hustings_sim::trace::{FileError, Limits, TraceFile, TraceWriter};
@@ -119,9 +120,10 @@ proptest! {
         let text = writer.finish().unwrap();
         let mut file = TraceFile::open(&text[..], Limits::default()).unwrap();
         prop_assert_eq!((file.algorithm(), file.has_duplicates()), ("gossip", scenario.duplicate > 0.0));
-        let ranks = ranks(&scenario);
-        let records: Result<Vec<_>, _> = file.records().collect();
-        prop_assert_eq!(replay(gossip, &ranks, &scenario, &records.unwrap()).unwrap(), outcome);
+        let (protocol, ranks) = DynProtocol::new(gossip, &ranks(&scenario));
+        let records: Result<Vec<_>, _> = file.records(&protocol).collect();
+        let replayed = hustings_sim::replay::replay(&protocol, &ranks, &scenario, records.unwrap());
+        prop_assert_eq!(replayed.unwrap(), outcome);
     }
 }
 
@@ -347,10 +349,11 @@ fn rejects_malformed_files() {
     let text = String::from_utf8(writer.finish().unwrap()).unwrap();
     let first = text.lines().next().unwrap();
     assert!(first.contains(r#""network":{"kind":"ring","size":2}"#), "{first}");
+    let (protocol, _) = DynProtocol::new(chang_roberts(), &ranks(&scenario));
     let open = |text: &str, limits| TraceFile::open(text.as_bytes(), limits).map(|_| ());
     let all = |text: &str, limits| {
         let mut file = TraceFile::open(text.as_bytes(), limits)?;
-        file.records::<<Rules as Protocol>::Message>().map(|record| record.map(|_| 1)).sum::<Result<u32, FileError>>()
+        file.records(&protocol).map(|record| record.map(|_| 1)).sum::<Result<u32, FileError>>()
     };
     let many = Limits::default();
     let count = text.lines().count() as u32 - 1;
