@@ -6,7 +6,7 @@ use hustings_algorithms::graph::echo::Echo;
 use hustings_algorithms::graph::{Aefa, TwoTier};
 use hustings_algorithms::hierarchy::{Divided, Sun};
 use hustings_algorithms::ring::ChangRoberts;
-use hustings_algorithms::{Algorithm, Instance, NetworkKind, Setting};
+use hustings_algorithms::{Algorithm, Instance, NetworkKind, NoParams, Setting};
 use hustings_protocol::{Id, Protocol};
 use hustings_sim::engine::{self, Driver};
 use hustings_sim::scenario::Start;
@@ -247,6 +247,6 @@ fn expected<A: Algorithm>(params: &A::Params, ids: &[Id], starts: Option<&[Start
 pub fn random_ids(size: u32, seed: u64) -> Vec<Id> {
     let (ids, initiators) = (Some(Ids::Random), Some(Starts::None));
     let spec = ElectionSpec { nodes: Some(size), ids, initiators, seed, ..ElectionSpec::default() };
-    let built = spec.build(&ChangRoberts::ABOUT).expect("a ring that is small enough to be simulated");
+    let built = spec.build::<ChangRoberts>(&NoParams).expect("a ring that is small enough to be simulated");
     built.scenario.ids.into_iter().map(Id).collect()
 }

@@ -57,7 +57,7 @@ fn the_mean_over_many_runs_agrees_with_the_recursion() {
     for (n, sides) in [(2, 2), (3, 2), (3, 3), (4, 2), (4, 4)] {
         let mut request = ElectionSpec { nodes: Some(n), ..ElectionSpec::default() };
         let (mut sum, mut squares) = (0.0, 0.0);
-        let mut scenario = request.build(&ItaiRodeh::ABOUT).expect("a plain election").scenario;
+        let mut scenario = request.build::<ItaiRodeh>(&drawing_from(sides)).expect("a plain election").scenario;
         for seed in 0..RUNS {
             request.seed = seed;
             scenario.seed = seed;

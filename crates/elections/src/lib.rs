@@ -39,7 +39,7 @@ pub trait Election: Send + Sync {
     fn has_default_params(&self) -> bool;
     /// The kinds under which its messages are counted; in runs there are more.
     fn kinds(&self, runs: bool) -> &'static [&'static str];
-    /// Checks the specification of an election and builds its scenario: [`ElectionSpec::build_for`].
+    /// Checks the specification of an election and builds its scenario: [`ElectionSpec::build`].
     fn build(&self, spec: &ElectionSpec) -> Result<BuiltScenario, SpecError>;
     /// Holds an election: [`simulate::simulate`].
     fn run(&self, scenario: &Scenario) -> Outcome;
@@ -93,7 +93,7 @@ impl<A: Algorithm> Election for Compiled<A> {
     }
 
     fn build(&self, spec: &ElectionSpec) -> Result<BuiltScenario, SpecError> {
-        spec.build_for::<A>(&self.0)
+        spec.build::<A>(&self.0)
     }
 
     fn run(&self, scenario: &Scenario) -> Outcome {

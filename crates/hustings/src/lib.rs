@@ -11,10 +11,10 @@
 //!
 #![cfg_attr(feature = "sim", doc = "```")]
 #![cfg_attr(not(feature = "sim"), doc = "```ignore")]
-//! use hustings::algorithms::{Algorithm, NoParams, ring::ChangRoberts};
+//! use hustings::algorithms::{NoParams, ring::ChangRoberts};
 //! use hustings::sim::simulate::{ElectionSpec, simulate};
 //!
-//! let built = ElectionSpec { nodes: Some(5), ..ElectionSpec::default() }.build(&ChangRoberts::ABOUT)?;
+//! let built = ElectionSpec { nodes: Some(5), ..ElectionSpec::default() }.build::<ChangRoberts>(&NoParams)?;
 //! assert_eq!(simulate::<ChangRoberts>(&NoParams, &built.scenario).leader, Some(4));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -53,12 +53,12 @@ fn where_nothing_happens_runs_cost_nothing_and_change_nothing() {
 fn there_is_no_informer_in_runs() {
     let sixteen = ElectionSpec { nodes: Some(16), ..ElectionSpec::default() };
     let crash = |at: u32| with(sixteen.clone(), &[(Field::Crashes, &format!("{at}@5"))]);
-    assert!(crash(16).build(&Divided::ABOUT).is_ok(), "without runs it can go down");
-    match in_runs(&crash(16)).build(&Divided::ABOUT) {
+    assert!(crash(16).build::<Divided>(&Default::default()).is_ok(), "without runs it can go down");
+    match in_runs(&crash(16)).build::<Divided>(&Default::default()) {
         Err(SpecError { problem: SpecProblem::NoSuchPosition { at: 16, last: 15 }, .. }) => {}
         other => panic!("it is refused: {other:?}"),
     }
-    let built = in_runs(&crash(15)).build(&Divided::ABOUT).expect("the request is sound");
+    let built = in_runs(&crash(15)).build::<Divided>(&Default::default()).expect("the request is sound");
     assert!(matches!(built.scenario.network, Network::Ring(16)));
     replays::<Divided>(&in_runs(&crash(15)));
 }
@@ -101,7 +101,7 @@ fn faulty() -> ElectionSpec {
 
 fn trace<A: Algorithm>(request: &ElectionSpec) -> (Outcome, Vec<u8>) {
     let params = A::Params::default();
-    let scenario = request.build_for::<A>(&params).expect("the request is sound").scenario;
+    let scenario = request.build::<A>(&params).expect("the request is sound").scenario;
     let mut file = Vec::new();
     let outcome = simulate_traced::<A>(&params, &scenario, Format::Jsonl, &mut file).expect("memory takes it");
     assert_eq!(outcome, simulate::<A>(&params, &scenario), "watching changes nothing");
@@ -165,24 +165,24 @@ fn hundreds_of_nodes_in_runs_end_with_one_leader() {
 }
 
 fn trace_free<A: Algorithm>(request: &ElectionSpec) -> Outcome {
-    let scenario = request.build(&A::ABOUT).expect("the request is sound").scenario;
+    let scenario = request.build::<A>(&Default::default()).expect("the request is sound").scenario;
     simulate::<A>(&Default::default(), &scenario)
 }
 
 #[test]
 fn loss_in_runs_is_warned_of_beforehand() {
     let lossy = ElectionSpec { nodes: Some(4), loss: 0.1, ..in_runs(&ElectionSpec::default()) };
-    let built = lossy.build(&ChangRoberts::ABOUT).expect("the request is sound");
+    let built = lossy.build::<ChangRoberts>(&Default::default()).expect("the request is sound");
     assert_eq!(built.warnings, [Warning::LossInRuns]);
     let plain = ElectionSpec { runs: false, ..lossy };
-    assert_eq!(plain.build(&ChangRoberts::ABOUT).expect("the request is sound").warnings, []);
+    assert_eq!(plain.build::<ChangRoberts>(&Default::default()).expect("the request is sound").warnings, []);
 }
 
 #[test]
 fn a_trace_reads_well() {
     let three = ElectionSpec { nodes: Some(3), ..in_runs(&ElectionSpec::default()) };
     let request = with(three, &[(Field::Crashes, "2@0")]);
-    let scenario = request.build(&TokenRing::ABOUT).expect("the request is sound").scenario;
+    let scenario = request.build::<TokenRing>(&Default::default()).expect("the request is sound").scenario;
     let mut out = Vec::new();
     simulate_traced::<TokenRing>(&Default::default(), &scenario, Format::Text, &mut out).expect("memory takes it");
     let text = String::from_utf8(out).expect("it is text");

@@ -21,12 +21,12 @@
 //! The simulator is also there as a library:
 //!
 //! ```
-//! use hustings::algorithms::{Algorithm, NoParams};
+//! use hustings::algorithms::NoParams;
 //! use hustings::sim::simulate::{ElectionSpec, simulate};
 //! use own_algorithm::ThreeLaps;
 //!
 //! let request = ElectionSpec { nodes: Some(64), ids: Some("random".parse()?), ..ElectionSpec::default() };
-//! let election = request.build(&ThreeLaps::ABOUT)?;
+//! let election = request.build::<ThreeLaps>(&NoParams)?;
 //! let outcome = simulate::<ThreeLaps>(&NoParams, &election.scenario);
 //! assert!(outcome.agreement);
 //! assert_eq!(outcome.by_kind, [64, 64, 64]);

@@ -1,6 +1,6 @@
 //! The algorithm in the simulator, used as a library: both engines, traces, the formula.
 
-use hustings::algorithms::{Algorithm, NoParams};
+use hustings::algorithms::NoParams;
 use hustings::sim::simulate::{ElectionSpec, expected, simulate, simulate_traced};
 use hustings::sim::trace::Format;
 use own_algorithm::ThreeLaps;
@@ -13,7 +13,7 @@ fn request(nodes: u32, seed: u64) -> ElectionSpec {
 fn the_best_leads_at_the_cost_that_the_formula_gives() {
     for nodes in [1, 2, 3, 8, 100] {
         for seed in 0..20 {
-            let scenario = request(nodes, seed).build(&ThreeLaps::ABOUT).unwrap().scenario;
+            let scenario = request(nodes, seed).build::<ThreeLaps>(&NoParams).unwrap().scenario;
             let outcome = simulate::<ThreeLaps>(&NoParams, &scenario);
             assert!(outcome.agreement, "{nodes} nodes, seed {seed}: {outcome:?}");
             let leader = outcome.leader.unwrap();
@@ -29,7 +29,7 @@ fn any_set_of_starters_and_any_delays_will_do() {
         let mut request = request(9, seed);
         request.initiators = Some("random:4".parse().unwrap());
         request.delay = "uniform:1-9".parse().unwrap();
-        let scenario = request.build(&ThreeLaps::ABOUT).unwrap().scenario;
+        let scenario = request.build::<ThreeLaps>(&NoParams).unwrap().scenario;
         let outcome = simulate::<ThreeLaps>(&NoParams, &scenario);
         assert!(outcome.agreement && outcome.leaders.len() == 1, "seed {seed}: {outcome:?}");
     }
@@ -37,7 +37,7 @@ fn any_set_of_starters_and_any_delays_will_do() {
 
 #[test]
 fn its_trace_names_its_messages() {
-    let scenario = request(4, 1).build(&ThreeLaps::ABOUT).unwrap().scenario;
+    let scenario = request(4, 1).build::<ThreeLaps>(&NoParams).unwrap().scenario;
     let mut text = Vec::new();
     let traced = simulate_traced::<ThreeLaps>(&NoParams, &scenario, Format::Text, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();

@@ -53,7 +53,7 @@ impl Observer<DynMessage> for NoObserver {
 fn variant<A: Algorithm<Params = NoParams>>(ids: Vec<u64>) -> Result<Outcome, CompareError> {
     let text = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let ids = Some(text.parse().map_err(|error| CompareError::new("ids", error))?);
-    let built = ElectionSpec { ids, ..ElectionSpec::default() }.build(&A::ABOUT);
+    let built = ElectionSpec { ids, ..ElectionSpec::default() }.build::<A>(&NoParams);
     let scenario = built.map_err(|error| CompareError::new(A::ABOUT.name, error))?.scenario;
     Ok(simulate_observed::<A>(&NoParams, &scenario, &mut NoObserver))
 }

@@ -4,11 +4,11 @@
 //! Everything is generic over the [`Algorithm`], so one from another crate runs just like those of the catalogue:
 //!
 //! ```
-//! use hustings_algorithms::{Algorithm, NoParams, ring::ChangRoberts};
+//! use hustings_algorithms::{NoParams, ring::ChangRoberts};
 //! use hustings_sim::simulate::{ElectionSpec, simulate};
 //!
 //! let spec = ElectionSpec { nodes: Some(64), ids: Some("descending".parse()?), ..ElectionSpec::default() };
-//! let built = spec.build(&ChangRoberts::ABOUT)?;
+//! let built = spec.build::<ChangRoberts>(&NoParams)?;
 //! let outcome = simulate::<ChangRoberts>(&NoParams, &built.scenario);
 //! assert_eq!(outcome.by_kind, [2080, 64]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,6 +1,6 @@
 //! What an election is ([`ElectionSpec`]), and the scenario that is built from it.
 
-use hustings_algorithms::{About, Algorithm, Cheat};
+use hustings_algorithms::{Algorithm, Cheat};
 use hustings_protocol::Best;
 
 use super::build::Builder;
@@ -117,14 +117,10 @@ pub struct BuiltScenario {
 }
 
 impl ElectionSpec {
-    /// Checks the fields against the algorithm and builds the scenario. Reads the files that the fields name.
-    pub fn build(&self, about: &About) -> Result<BuiltScenario, SpecError> {
-        Builder::new(self, about).build()
-    }
-
-    /// Like [`ElectionSpec::build`], and checks the algorithm's parameters too.
-    pub fn build_for<A: Algorithm>(&self, params: &A::Params) -> Result<BuiltScenario, SpecError> {
-        let mut built = self.build(&A::ABOUT)?;
+    /// Checks the fields against the algorithm and its parameters, and builds the scenario. Reads the files that the
+    /// fields name.
+    pub fn build<A: Algorithm>(&self, params: &A::Params) -> Result<BuiltScenario, SpecError> {
+        let mut built = Builder::new(self, &A::ABOUT).build()?;
         A::check(params, built.scenario.network.members())?;
         if let (Some(bound), longest) = (A::delay_bound(params), self.delay.longest())
             && longest.is_none_or(|longest| longest > bound)

@@ -17,11 +17,11 @@ fn with(mut spec: ElectionSpec, fields: &[(Field, &str)]) -> ElectionSpec {
 }
 
 fn scenario(spec: &ElectionSpec) -> Scenario {
-    spec.build(&ChangRoberts::ABOUT).expect("the specification is valid").scenario
+    spec.build::<ChangRoberts>(&NoParams).expect("the specification is valid").scenario
 }
 
 fn rejected(spec: &ElectionSpec) -> String {
-    spec.build(&ChangRoberts::ABOUT).expect_err("the specification is invalid").to_string()
+    spec.build::<ChangRoberts>(&NoParams).expect_err("the specification is invalid").to_string()
 }
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
@@ -73,7 +73,7 @@ fn those_who_are_down_at_the_start_do_not_start() {
 #[test]
 fn a_start_signal_for_a_dead_node_is_allowed_and_pointed_out() {
     let spec = with(ElectionSpec { initiators: Some(read("1@2,1@5")), ..ring(4) }, &[(Field::Crashes, "1@3")]);
-    let built = spec.build(&ChangRoberts::ABOUT).expect("it is allowed");
+    let built = spec.build::<ChangRoberts>(&NoParams).expect("it is allowed");
     assert_eq!(built.scenario.starts, [Start { at: 1, tick: 2 }, Start { at: 1, tick: 5 }]);
     assert_eq!(built.warnings, [Warning::InitiatorDown { at: 1, tick: 5 }]);
 }

@@ -3,7 +3,7 @@
 use hustings_algorithms::anonymous::{
     AnonymousEcho, AnonymousEchoParams, IdRange, ItaiRodeh, ItaiRodehParams, RingSize,
 };
-use hustings_algorithms::{About, Algorithm, Params};
+use hustings_algorithms::{Algorithm, Params};
 use hustings_protocol::{Best, Record, TraceEvent, Value};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Scenario, Start};
@@ -240,7 +240,9 @@ fn ids_make_no_difference() {
 /// So what is to be compared is refused, as votes are where nobody votes.
 #[test]
 fn what_would_be_compared_is_refused() {
-    let refused = |request: ElectionSpec, about: &About| request.build(about).expect_err("it is refused").to_string();
+    fn refused<A: Algorithm>(request: &ElectionSpec) -> String {
+        request.build::<A>(&Default::default()).expect_err("it is refused").to_string()
+    }
     let least = || ElectionSpec { best: Best::Min, ..ElectionSpec::default() };
     let valued = ElectionSpec { values: Some("3,2,1".parse().expect("these are values")), ..least() };
     let says = |field, name| {
@@ -248,9 +250,9 @@ fn what_would_be_compared_is_refused() {
             "{field}: nodes of {name} are anonymous and compare nothing; allowed: only with algorithms that compare nodes"
         )
     };
-    assert_eq!(refused(valued, &ItaiRodeh::ABOUT), says("values", "itai-rodeh"));
-    assert_eq!(refused(least(), &AnonymousEcho::ABOUT), says("best", "anonymous-echo"));
-    assert_eq!(refused(least(), &RingSize::ABOUT), says("best", "ring-size"));
+    assert_eq!(refused::<ItaiRodeh>(&valued), says("values", "itai-rodeh"));
+    assert_eq!(refused::<AnonymousEcho>(&least()), says("best", "anonymous-echo"));
+    assert_eq!(refused::<RingSize>(&least()), says("best", "ring-size"));
 }
 
 /// They run in the fast engine, and it agrees with the general one.

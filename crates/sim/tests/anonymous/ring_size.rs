@@ -159,7 +159,7 @@ fn one_node_or_no_id_is_refused() {
     let asked = |nodes, crashes: &[&str]| {
         let crashes: Vec<_> = crashes.iter().map(|one| (Field::Crashes, *one)).collect();
         let request = with(ElectionSpec { nodes: Some(nodes), ..ElectionSpec::default() }, &crashes);
-        request.build(&RingSize::ABOUT).map(|_| ()).map_err(|error| error.to_string())
+        request.build::<RingSize>(&Default::default()).map(|_| ()).map_err(|error| error.to_string())
     };
     let refused = Err("ring-size takes 2 nodes or more, and 1 would be up at tick 0".to_string());
     assert_eq!((asked(2, &[]), asked(4, &["1@0", "3@0"])), (Ok(()), Ok(())));
@@ -173,7 +173,7 @@ fn one_node_or_no_id_is_refused() {
 fn whoever_is_left_alone_has_no_estimate() {
     let two = ElectionSpec { nodes: Some(2), runs: true, ..ElectionSpec::default() };
     let request = with(two, &[(Field::Crashes, "1@50")]);
-    let outcome = estimate(16, &request.build(&RingSize::ABOUT).expect("it is sound").scenario);
+    let outcome = estimate(16, &request.build::<RingSize>(&Default::default()).expect("it is sound").scenario);
     assert_eq!((outcome.live, outcome.estimate, outcome.agreement), (1, None, false));
 }
 
@@ -181,7 +181,7 @@ fn whoever_is_left_alone_has_no_estimate() {
 #[test]
 fn a_large_ring_has_time_enough_by_default() {
     let request = ElectionSpec { nodes: Some(250), ..ElectionSpec::default() };
-    let scenario = request.build(&RingSize::ABOUT).expect("it is sound").scenario;
+    let scenario = request.build::<RingSize>(&Default::default()).expect("it is sound").scenario;
     assert_eq!(scenario.until, 100 * 250 + 10_000 + 250 * 251 / 2);
     let outcome = estimate(16, &scenario);
     assert_eq!((outcome.hung, outcome.estimate), (false, Some(250)));

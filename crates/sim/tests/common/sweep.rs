@@ -155,7 +155,7 @@ impl Subject {
 
     /// What a case needs: its scenario, the protocol, the ranks.
     pub(crate) fn prepared(&self, case: &Case) -> (Scenario, DynProtocol, Vec<DynRank>) {
-        let planned = case.request().build(&self.about);
+        let planned = by_name(self.about.name, &case.params()).build(&case.request());
         let mut scenario = planned.unwrap_or_else(|refusal| panic!("{case}: {refusal}")).scenario;
         for &(at, tick) in &case.restarts {
             scenario.faults.extend([FaultKind::Crash(at), FaultKind::Recover(at)].map(|what| Fault { tick, what }));

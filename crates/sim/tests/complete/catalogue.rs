@@ -139,7 +139,7 @@ fn defaults() {
         assert_eq!(A::ABOUT.initiators, Initiators::LowestLive);
         let five = ElectionSpec { nodes: Some(5), ..ElectionSpec::default() };
         let request = with(five, &[(Field::Crashes, "0@0")]);
-        let scenario = request.build(&A::ABOUT).expect("nothing is wrong with it").scenario;
+        let scenario = request.build::<A>(&Default::default()).expect("nothing is wrong with it").scenario;
         assert_eq!((scenario.ids, scenario.starts), (vec![1, 2, 3, 4, 5], vec![start(1, 0)]));
         assert!(A::Params::default().get("T").is_some_and(|travel| travel == "1"));
     }

@@ -117,7 +117,7 @@ fn only_delays_beyond_t_are_pointed_out() {
     fn warnings<A: Algorithm>(texts: &[&str], delay: &str) -> Vec<String> {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         let request = ElectionSpec { delay: delay.parse().expect("it is a delay"), ..ElectionSpec::default() };
-        let planned = request.build_for::<A>(&params::<A>(&texts).expect("they are parameters")).expect("it is sound");
+        let planned = request.build::<A>(&params::<A>(&texts).expect("they are parameters")).expect("it is sound");
         planned.warnings.iter().map(ToString::to_string).collect()
     }
     let says = |counts: &str| vec![format!("bully counts on messages that travel for {counts}; it may elect wrongly")];

@@ -25,7 +25,7 @@ fn scenario<A: Algorithm>(options: &[(Field, &str)], interventions: &[&str]) -> 
     for (field, text) in options.iter().copied().chain(interventions) {
         spec.set(field, text).expect(text);
     }
-    spec.build(&A::ABOUT).expect("the election is valid").scenario
+    spec.build::<A>(&Default::default()).expect("the election is valid").scenario
 }
 
 const CRETE: &[(Field, &str)] = &[(Field::Ids, "0,1,2,3,4,5,6,7"), (Field::Crashes, "7@0"), (Field::Initiators, "4")];

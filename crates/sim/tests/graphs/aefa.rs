@@ -2,7 +2,6 @@
 
 use crate::common::elections::{expected, simulate};
 use crate::common::waves::{predicted, started};
-use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::{Aefa, AefaParams};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
@@ -146,7 +145,7 @@ fn the_least_can_win_and_a_needless_start_is_ignored() {
 #[test]
 fn its_defaults_make_sense() {
     let request = ElectionSpec { nodes: Some(40), ..ElectionSpec::default() };
-    let scenario = request.build(&Aefa::ABOUT).unwrap().scenario;
+    let scenario = request.build::<Aefa>(&Default::default()).unwrap().scenario;
     assert_eq!(scenario.starts, [Start { at: 0, tick: 0 }]);
     let outcome = run(&scenario);
     assert_eq!(Some(&outcome.by_kind), expected::<Aefa>(&AefaParams::default(), &scenario).as_ref());

@@ -2,7 +2,6 @@
 
 use crate::common::elections::{expected, simulate};
 use crate::common::waves::{neighbours, predicted, started};
-use hustings_algorithms::Algorithm;
 use hustings_algorithms::graph::{AefaParams, Preference};
 use hustings_protocol::Best;
 use hustings_sim::outcome::Outcome;
@@ -96,6 +95,6 @@ fn a_second_election_counts_from_zero() {
 fn votes_are_taken_from_the_request() {
     let votes = Some(vec![(0, 3), (1, 3), (2, 3), (3, 3)]);
     let request = ElectionSpec { nodes: Some(6), votes, ..ElectionSpec::default() };
-    let scenario = request.build(&Preference::ABOUT).unwrap().scenario;
+    let scenario = request.build::<Preference>(&Default::default()).unwrap().scenario;
     assert_eq!(run(&scenario).leader, Some(3));
 }

@@ -1,7 +1,7 @@
 //! Election in trees.
 
+use hustings_algorithms::NoParams;
 use hustings_algorithms::graph::Tree;
-use hustings_algorithms::{Algorithm, NoParams};
 use hustings_protocol::{Best, SplitMix64};
 use hustings_sim::outcome::{Outcome, Times};
 use hustings_sim::scenario::{Delay, Fault, FaultKind, Scenario, Start};
@@ -86,11 +86,12 @@ fn every_shape_takes_the_same() {
 /// docs/model.md#topologies: the default topology of tree is tree:2.
 #[test]
 fn the_default_is_a_binary_tree() {
-    let planned = ElectionSpec { nodes: Some(7), ..ElectionSpec::default() }.build(&Tree::ABOUT).expect("it fits");
+    let planned =
+        ElectionSpec { nodes: Some(7), ..ElectionSpec::default() }.build::<Tree>(&Default::default()).expect("it fits");
     assert_eq!(planned.scenario.network, all_start("tree:2", 7).network);
     assert_eq!(planned.scenario.starts.len(), 7);
     let circle = ElectionSpec { topology: Some(Topology::Ring), nodes: Some(7), ..ElectionSpec::default() };
-    assert!(circle.build(&Tree::ABOUT).is_err(), "a ring has a cycle");
+    assert!(circle.build::<Tree>(&Default::default()).is_err(), "a ring has a cycle");
 }
 
 /// By hand. On a line of 2m everybody asks inwards from tick 1 on, the middle pair know at m+1 and the ends at 2m.
