@@ -1,12 +1,4 @@
-//! Traces as files: a header line, then a line for each record, all JSON.
-//!
-//! The record of an arrival names the record that sent the message (`cause`) and the index of the message among those
-//! that record sent (`nth`, left out if it is 0; `copy` marks a second delivery), so that a replay is unambiguous. The
-//! messages of failure detection have records of their own at the end of their tick. Fields with a default value may be
-//! left out.
-//!
-//! [`TraceWriter`] writes a trace during the run; [`TraceFile`] reads one. The length of a line and the number of
-//! records are limited.
+//! Traces as files: [`TraceWriter`] writes one during the run, [`TraceFile`] reads one.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
@@ -116,7 +108,13 @@ impl Default for Limits {
     }
 }
 
-/// Reads a trace.
+/// Reads a trace from a file: a header line, then a line for each record, all JSON. The length of a line and the number
+/// of records are limited.
+///
+/// The record of an arrival names the record that sent the message (`cause`) and the index of the message among those
+/// that record sent (`nth`, left out if it is 0; `copy` marks a second delivery), so that a replay is unambiguous. The
+/// messages of failure detection have records of their own at the end of their tick. Fields with a default value may be
+/// left out.
 #[derive(Debug)]
 pub struct TraceFile<R> {
     reader: R,
@@ -203,7 +201,7 @@ fn read_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, line: u64, limits:
     Ok(read > 0)
 }
 
-/// Writes a trace during the run.
+/// Writes a trace during the run, as [`TraceFile`] reads it.
 #[derive(Debug)]
 pub struct TraceWriter<W> {
     writer: W,

@@ -1,7 +1,8 @@
 //! Traces: every event with its cause, in several output formats.
 //!
 //! A run passes every [`Record`] to an [`Observer`] as it happens. [`write()`] writes a list of records in one of the
-//! [`Format`]s; the line-based formats are written during the run, so that no record has to be kept.
+//! [`Format`]s; the line-based formats are written during the run, so that no record has to be kept. A [`TraceFile`]
+//! reads JSON lines again.
 //!
 //! This module knows no algorithm. Messages are shown from their serialised form.
 
