@@ -27,6 +27,7 @@ mod protocol;
 mod reason;
 mod right;
 mod state;
+mod status;
 mod trace;
 
 pub use base64::Base64;
@@ -38,11 +39,9 @@ pub(crate) use metrics::{
 };
 pub use metrics::{MemberMetrics, Metrics};
 pub(crate) use protocol::MAX_STATE_PART_BYTES;
-pub use protocol::{
-    CertificateStatus, Change, Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, MemberStatus, OfficeStatus,
-    OfficeTerms, Reply, Request, RequestError, StateInfo, StatePart, Status,
-};
+pub use protocol::{Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, OfficeTerms, Reply, Request, RequestError};
 pub use right::Right;
 pub(crate) use right::{NOT_PERMITTED, Rights};
-pub use state::StoredState;
+pub use state::{StateInfo, StatePart, StoredState};
+pub use status::{CertificateStatus, Change, MemberStatus, OfficeStatus, Status};
 pub use trace::{PeerClock, Trace, TraceEvent, TraceRecord, TracedMessage};

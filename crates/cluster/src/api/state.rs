@@ -1,10 +1,12 @@
-//! Reads and stores the states of offices, over a connection without a campaign or watch.
+//! The states that holders of offices store, and how a client reads and stores them, over a connection without a
+//! campaign or watch.
 
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
-use super::{Base64, Client, ClientError, MAX_PUT_PART_BYTES, Reply, Request, RequestError, StateInfo, StatePart};
+use super::{Base64, Client, ClientError, MAX_PUT_PART_BYTES, Reply, Request, RequestError};
 
 /// How often a state that changes while it is read is read again.
 const MAX_ATTEMPTS: usize = 20;
@@ -22,6 +24,44 @@ pub struct StoredState {
     pub unix_ms: u64,
     /// The state itself.
     pub data: Vec<u8>,
+}
+
+/// What is known about the state that a holder of an office has stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StateInfo {
+    /// The name of the office.
+    pub office: String,
+    /// The size of the state.
+    pub bytes: u64,
+    /// The name of the member that held the office.
+    pub holder: String,
+    /// The token that it held.
+    pub token: u64,
+    /// Grows with every state that is stored.
+    pub revision: u64,
+    /// When it was stored, in milliseconds since 1970 by the arbiter's wall clock. For display only.
+    pub unix_ms: u64,
+}
+
+/// A part of the state that a holder of an office has stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StatePart {
+    /// Grows with every state that is stored. If it differs between two parts, they belong to different states.
+    pub revision: u64,
+    /// The name of the member that held the office.
+    pub holder: String,
+    /// The token that it held.
+    pub token: u64,
+    /// When it was stored, in milliseconds since 1970 by the arbiter's wall clock. For display only.
+    pub unix_ms: u64,
+    /// The size of the whole state.
+    pub bytes: u64,
+    /// The CRC-32 of the whole state.
+    pub crc32: u32,
+    /// Where this part begins.
+    pub offset: u64,
+    /// The bytes of this part.
+    pub data: Base64,
 }
 
 impl Client {
