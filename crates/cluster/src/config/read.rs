@@ -1,35 +1,28 @@
 //! Reads a [`Config`] from a file.
 
+mod members;
+mod sections;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use hustings_protocol::Id;
-
-use super::document::{
-    Document, HealthDocument, LimitsDocument, LogDocument, MemberDocument, PolicyDocument, PreemptDocument, Text,
-    TimingDocument,
-};
+use self::members::{own, unique};
+use self::sections::{health, limits, log, policy};
+use super::document::{Document, PolicyDocument, Text};
 use super::environment::{Lookup, apply_environment};
-use super::error::{ConfigError, invalid, nearest, toml_error};
-use super::values::{MAX_SOCKET_PATH, address, algorithm, duration, http, name, size, word};
-use super::{
-    AlgorithmConfig, ArbiterKind, Config, Health, Limits, Log, MAX_BYTES, MAX_MEMBERS, MAX_OFFICES, Policy, Preempt,
-    Probe, Tls,
-};
-use crate::core::table::{MAX_STATE_BYTES, MAX_TOTAL_BYTES};
+use super::error::{ConfigError, invalid, toml_error};
+use super::values::{MAX_SOCKET_PATH, address, algorithm, name, word};
+use super::{AlgorithmConfig, ArbiterKind, Config, MAX_BYTES, MAX_OFFICES, Policy, Tls};
 use crate::election::Algorithms;
-use crate::member::{Member, Role};
-use crate::timing::Timing;
+
+pub(super) use self::members::{check_members, members};
+pub(super) use self::sections::timing;
 
 const MAX_PARAMS: usize = 64;
-/// The largest `limits.connections`. Each one is a file descriptor.
-const MAX_CONNECTIONS: usize = 10_000;
 /// The longest name of a group that Linux tools accept.
 const MAX_GROUP_NAME: usize = 32;
-const MAX_HEALTH_PERIOD: Duration = Duration::from_secs(3600);
 
 impl Config {
     /// Reads the configuration from a file and the environment; `HUSTINGS_LISTEN` and so on stand above the
@@ -172,73 +165,6 @@ fn required(text: Option<Text>, key: &'static str, need: &'static str) -> Result
     text.ok_or(ConfigError::Missing { key, need })
 }
 
-/// Checks the `[[member]]` blocks. Returns the members ascending by id.
-pub(super) fn members(blocks: &[MemberDocument]) -> Result<Vec<Member>, ConfigError> {
-    if blocks.len() > MAX_MEMBERS {
-        return Err(invalid(
-            "member",
-            &format!("{} blocks", blocks.len()),
-            format!("at most {MAX_MEMBERS} are allowed"),
-        ));
-    }
-    let mut members = Vec::with_capacity(blocks.len());
-    for (index, MemberDocument { id, name: given_name, address: given_address, priority, role }) in
-        blocks.iter().enumerate()
-    {
-        let place = |key: &str| format!("member {}: {key}", index + 1);
-        if *id == 0 {
-            return Err(invalid(place("id"), "0", "ids start at 1"));
-        }
-        let name = name(&place("name"), given_name)?;
-        let address = address(&place("address"), given_address)?;
-        members.push(Member { id: Id(*id), name, address, priority: *priority, role: *role });
-    }
-    members.sort_by_key(|member| member.id);
-    check_members(&members)?;
-    Ok(members)
-}
-
-/// Fails if these members, ascending by id, do not form a valid cluster.
-pub(super) fn check_members(members: &[Member]) -> Result<(), ConfigError> {
-    let Some(first) = members.first() else {
-        return Err(ConfigError::Missing {
-            key: "member",
-            need: "add a [[member]] block for every member of the cluster",
-        });
-    };
-    if let Some(pair) = members.windows(2).find(|pair| pair[0].id == pair[1].id) {
-        let problem = format!("both `{}` and `{}` have it, but ids must be unique", pair[0].name, pair[1].name);
-        return Err(invalid("member: id", &pair[0].id.to_string(), problem));
-    }
-    unique("member: name", members.iter().map(|member| member.name.as_str()))?;
-    unique("member: address", members.iter().map(|member| member.address.as_str()))?;
-    if !members.iter().any(|member| member.role == Role::Elector) {
-        let problem = "no member can lead; at least one must be an elector";
-        return Err(invalid("member: role", &first.role.to_string(), problem));
-    }
-    Ok(())
-}
-
-fn unique<'a>(place: &str, values: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
-    let mut sorted: Vec<&str> = values.collect();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(invalid(place, pair[0], "it occurs twice, but it must be unique")),
-        None => Ok(()),
-    }
-}
-
-fn own(node: Text, members: &[Member]) -> Result<&Member, ConfigError> {
-    members.iter().find(|member| member.name == node.text).ok_or_else(|| {
-        let names = || members.iter().map(|member| member.name.as_str());
-        let suggestion = nearest(&node.text, names())
-            .map(|suggestion| format!(" (did you mean `{suggestion}`?)"))
-            .unwrap_or_default();
-        let all = names().collect::<Vec<_>>().join(", ");
-        invalid(node.place("node"), &node.text, format!("no member has this name{suggestion}; the members are {all}"))
-    })
-}
-
 fn choice(
     given: Option<&Text>,
     params: Option<Vec<String>>,
@@ -266,110 +192,6 @@ fn choice(
 
 fn arbiter(given: Option<&Text>) -> Result<ArbiterKind, ConfigError> {
     given.map_or(Ok(ArbiterKind::default()), |text| word(text.place("arbiter"), &text.text))
-}
-
-pub(super) fn timing(given: &TimingDocument) -> Result<Timing, ConfigError> {
-    let default = Timing::default();
-    let or = |key: &str, text: &Option<Text>, default: Duration| {
-        text.as_ref().map_or(Ok(default), |text| duration(&format!("timing.{key}"), text))
-    };
-    Ok(Timing {
-        heartbeat: or("heartbeat", &given.heartbeat, default.heartbeat)?,
-        silence_floor: or("silence-floor", &given.silence_floor, default.silence_floor)?,
-        silence_ceiling: or("silence-ceiling", &given.silence_ceiling, default.silence_ceiling)?,
-        lease: or("lease", &given.lease, default.lease)?,
-        drift_ppm: given.drift_ppm.unwrap_or(default.drift_ppm),
-        stop: or("stop", &given.stop, default.stop)?,
-        tick: or("tick", &given.tick, default.tick)?,
-        settle: or("settle", &given.settle, default.settle)?,
-        hand_over: or("hand-over", &given.hand_over, default.hand_over)?,
-    })
-}
-
-fn policy(place: &str, given: &PolicyDocument, default: Policy, timing: &Timing) -> Result<Policy, ConfigError> {
-    let preempt = match &given.preempt {
-        None => default.preempt,
-        Some(PreemptDocument::Never) => Preempt::Never,
-        Some(PreemptDocument::Better) => Preempt::Better,
-        Some(PreemptDocument::After(text)) => {
-            Preempt::BetterAfter(duration(&format!("{place}: preempt.better-after"), text)?)
-        }
-    };
-    let time = |key: &str, text: &Option<Text>| {
-        text.as_ref().map(|text| duration(&format!("{place}: {key}"), text)).transpose()
-    };
-    let lease = time("lease", &given.lease)?.or(default.lease);
-    let stop = time("stop", &given.stop)?.or(default.stop);
-    let policy = Policy { mode: given.mode.unwrap_or(default.mode), preempt, lease, stop };
-    // The rules are those of `[timing]`, with the office's own lease and stop.
-    if let Err(problem) = timing.with_terms(policy.terms(timing)).check() {
-        let given = given.lease.as_ref().or(given.stop.as_ref()).map_or("", |text| &text.text);
-        return Err(invalid(format!("{place}: lease, stop"), given, problem.to_string().replace("timing.", "")));
-    }
-    Ok(policy)
-}
-
-fn health(given: HealthDocument) -> Result<Health, ConfigError> {
-    let probe = match (given.command, given.http) {
-        (Some(command), None) if command.first().is_some_and(|program| !program.is_empty()) => Probe::Command(command),
-        (Some(_), None) => return Err(invalid("health.command", "[]", "the first element must be the program to run")),
-        (None, Some(page)) => Probe::Http(http("health.http", &page)?),
-        (Some(_), Some(page)) => {
-            return Err(invalid("health.http", &page, "health.command is set too; use only one of them"));
-        }
-        (None, None) => {
-            return Err(ConfigError::Missing {
-                key: "health.command",
-                need: "set it, or health.http, to check the health of the host",
-            });
-        }
-    };
-    let time = |key: &str, text: Option<Text>, default: Duration| -> Result<Duration, ConfigError> {
-        let Some(text) = text else { return Ok(default) };
-        let time = duration(key, &text)?;
-        let fits = time > Duration::ZERO && time <= MAX_HEALTH_PERIOD;
-        if fits { Ok(time) } else { Err(invalid(key, &text.text, "it must be longer than 0s and at most 1h")) }
-    };
-    let every = time("health.every", given.every, Duration::from_secs(2))?;
-    let timeout = time("health.timeout", given.timeout, every / 2)?;
-    if timeout > every {
-        let every = humantime::format_duration(every);
-        let problem = format!("it must be at most health.every, {every}");
-        return Err(invalid("health.timeout", &humantime::format_duration(timeout).to_string(), problem));
-    }
-    let threshold = given.threshold.unwrap_or(1);
-    if threshold > 100 {
-        return Err(invalid("health.threshold", &threshold.to_string(), "expected a number from 0 to 100"));
-    }
-    Ok(Health { probe, every, timeout, threshold })
-}
-
-fn limits(given: &LimitsDocument) -> Result<Limits, ConfigError> {
-    let default = Limits::default();
-    let limit = |key: &str, given: Option<u32>, default: usize, max: usize| match given.map(|given| given as usize) {
-        None => Ok(default),
-        Some(given) if (1..=max).contains(&given) => Ok(given),
-        Some(given) => {
-            let problem = format!("expected a number from 1 to {max}");
-            Err(invalid(format!("limits.{key}"), &given.to_string(), problem))
-        }
-    };
-    Ok(Limits {
-        connections: limit("connections", given.connections, default.connections, MAX_CONNECTIONS)?,
-        campaigns: limit("campaigns", given.campaigns, default.campaigns, MAX_OFFICES)?,
-        watches: limit("watches", given.watches, default.watches, MAX_OFFICES)?,
-        state: size("limits.state", given.state.as_ref(), default.state, MAX_STATE_BYTES)?,
-        state_total: size("limits.state-total", given.state_total.as_ref(), default.state_total, MAX_TOTAL_BYTES)?,
-    })
-}
-
-fn log(given: &LogDocument) -> Result<Log, ConfigError> {
-    let LogDocument { level, format } = given;
-    let default = Log::default();
-    Ok(Log {
-        level: level.as_ref().map_or(Ok(default.level), |text| word(text.place("log.level"), &text.text))?,
-        format: format.as_ref().map_or(Ok(default.format), |text| word(text.place("log.format"), &text.text))?,
-    })
 }
 
 pub(super) fn path(folder: &Path, key: &str, given: Option<Text>, default: &str) -> Result<PathBuf, ConfigError> {
