@@ -1,6 +1,6 @@
 //! The arbiter `raft`: the table is a state machine that the replicated log of the voters drives.
 //!
-//! - [`consensus`]: the raft library, its storage and its messages; when a voter campaigns.
+//! - [`consensus`]: the raft library, its storage and its messages; [`campaigns`]: when this node wants to lead.
 //! - [`apply`]: what is committed takes effect; [`blobs`]: the bytes of offices' states, which are not in the table.
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
@@ -11,6 +11,7 @@
 
 mod apply;
 mod blobs;
+mod campaigns;
 mod consensus;
 mod heartbeats;
 mod lease_rounds;
@@ -39,8 +40,6 @@ use crate::core::table::{Command, Holder, Table};
 use crate::store::RaftStorage;
 use crate::wire::{Heartbeat, Message, RaftMessage};
 
-/// How long a node that has just connected to a quorum waits for a heartbeat of an existing leader before it campaigns.
-const FIRST_CAMPAIGN_DELAY: Duration = Duration::from_millis(30);
 /// After how long a write that neither succeeds nor fails counts as failed.
 const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -165,47 +164,6 @@ impl RaftArbiter {
             context.increment("invalid-raft-messages");
         }
         self.observe_leadership(context);
-    }
-
-    /// This node has itself observed that the leader is down, or the leader was removed.
-    fn handle_leader_lost(&mut self, context: &mut Context<'_>) {
-        let position = self.campaign_position(context);
-        self.consensus.forget_leader();
-        self.consensus.release_held_votes(&mut self.ready);
-        self.consensus.schedule_campaign(position, Duration::ZERO, context.now);
-        self.campaign_if_due(context);
-    }
-
-    fn campaign_if_due(&mut self, context: &mut Context<'_>) {
-        let position = self.campaign_position(context);
-        let is_allowed = self.sees_quorum(context) && self.is_disk_ok && !self.is_leaving;
-        self.consensus.campaign_if_due(position, is_allowed, context.now);
-        if self.votes.0 < self.consensus.term() {
-            self.votes = (self.consensus.term(), Timestamp::ZERO);
-        }
-    }
-
-    /// If a quorum is up and there is no leader, campaigns soon.
-    pub(in crate::core) fn campaign_if_quorum_is_up(&mut self, context: &Context<'_>) {
-        if self.consensus.leader().is_none() && self.sees_quorum(context) {
-            let position = self.campaign_position(context);
-            self.consensus.schedule_campaign(position, FIRST_CAMPAIGN_DELAY, context.now);
-        }
-    }
-
-    fn sees_quorum(&self, context: &Context<'_>) -> bool {
-        self.consensus.has_quorum(|id| context.liveness.is_up(id))
-    }
-
-    /// This node's position in the order in which voters campaign for leadership of the log. The lowest-ranked voter
-    /// campaigns first, so that one failure rarely takes both the coordinator and the holder of offices. Witnesses come
-    /// last.
-    fn campaign_position(&self, context: &Context<'_>) -> u32 {
-        let liveness = context.liveness;
-        let order = |id: Id| (liveness.is_witness(id), liveness.rank(id));
-        let own = order(self.own);
-        let before = self.consensus.voters().into_iter().filter(|&id| liveness.is_up(id) && order(id) < own);
-        before.count() as u32
     }
 }
 
