@@ -7,12 +7,13 @@
 
 mod campaign;
 mod ready;
+mod snapshots;
 
 use std::collections::VecDeque;
 
 use hustings_protocol::Id;
 use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, MessageType};
-use raft::{Config, INVALID_ID, ProgressState, RawNode, StateRole, Storage};
+use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
 pub(crate) use self::ready::{Committed, Ready};
@@ -24,13 +25,6 @@ use crate::wire::RaftMessage;
 const ELECTION_TICKS: usize = 20;
 /// After how many ticks the library campaigns by itself: longer than a very slow disk takes to store a vote.
 const FALLBACK_ELECTION_TICKS: usize = 200;
-/// How many entries are kept behind a snapshot, for followers that lag a little.
-const RETAINED_ENTRIES: u64 = 200;
-/// After how many applied entries a new snapshot is made.
-const SNAPSHOT_INTERVAL: u64 = 2_000;
-/// After how many bytes of applied entries a new snapshot is made, and how many are kept behind it.
-const SNAPSHOT_BYTES: usize = 8 << 20;
-const RETAINED_BYTES: usize = 2 << 20;
 /// The size of a message with entries, unless a single entry is larger, and how many of them may be on their way. A
 /// heartbeat waits for what was sent before it.
 const MAX_APPEND_BYTES: u64 = 64 << 10;
@@ -246,20 +240,6 @@ impl Consensus {
         self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
     }
 
-    /// The members that were sent a snapshot and have not installed it.
-    pub(crate) fn awaiting_snapshot(&self) -> Vec<Id> {
-        if !self.is_leader() {
-            return Vec::new();
-        }
-        let progress = self.node.raft.prs().iter();
-        progress.filter(|(_, progress)| progress.state == ProgressState::Snapshot).map(|(id, _)| Id(*id)).collect()
-    }
-
-    /// A snapshot may be lost: the library sends one again.
-    pub(crate) fn report_snapshot_lost(&mut self, id: Id) {
-        self.node.report_snapshot(id.0, raft::SnapshotStatus::Failure);
-    }
-
     /// All writes up to and including `number` are durable.
     pub(crate) fn handle_persisted(&mut self, number: u64, ready: &mut Ready) {
         while let Some(pending) = self.pending_writes.pop_front_if(|pending| pending.write <= number) {
@@ -365,38 +345,9 @@ impl Consensus {
         }
     }
 
-    /// Whether it is time for a snapshot.
-    pub(crate) fn wants_snapshot(&self) -> bool {
-        self.applied >= self.snapshot_index + SNAPSHOT_INTERVAL || self.applied_bytes >= SNAPSHOT_BYTES
-    }
-
     /// Hands changes of blobs to the disk. They need not be durable before a snapshot is.
     pub(crate) fn write_blobs(&mut self, blobs: Vec<BlobWrite>, ready: &mut Ready) {
         self.last_write += 1;
         ready.writes.push(Write { number: self.last_write, blobs, ..Write::default() });
-    }
-
-    /// Makes a snapshot of `state` and discards the log before it, except for some recent entries unless `discards_all`
-    /// is set. `blobs` removes those that the snapshot does not refer to.
-    pub(crate) fn compact(&mut self, state: Vec<u8>, blobs: BlobWrite, discards_all: bool, ready: &mut Ready) {
-        let Ok(term) = self.node.raft.raft_log.term(self.applied) else { return };
-        let mut snapshot = eraftpb::Snapshot { data: state.into(), ..Default::default() };
-        snapshot.mut_metadata().index = self.applied;
-        snapshot.mut_metadata().term = term;
-        snapshot.mut_metadata().set_conf_state(self.conf.clone());
-        (self.snapshot_index, self.applied_bytes) = (self.applied, 0);
-        let retained = if discards_all { 0 } else { RETAINED_ENTRIES };
-        let keep_after = self.storage.compaction_point(self.applied, retained, RETAINED_BYTES);
-        let _ = self.storage.compact(keep_after, snapshot.clone());
-        self.last_write += 1;
-        ready.writes.push(Write {
-            number: self.last_write,
-            blobs: vec![blobs],
-            hard_state: Some(self.node.raft.hard_state()),
-            entries: Vec::new(),
-            snapshot: Some(snapshot),
-            keep_after: Some(keep_after),
-            sync: true,
-        });
     }
 }
