@@ -7,6 +7,7 @@
 
 mod ends;
 mod leases;
+mod phase;
 mod starts;
 
 use std::collections::VecDeque;
@@ -15,7 +16,8 @@ use std::time::Duration;
 use hustings_cluster::api::{Guard, Reply, Request};
 use hustings_cluster::clock::Timestamp;
 
-use crate::messages::{CommandEnd, Event, Outcome, StopReason};
+use self::phase::{Asked, Held, Next, Phase};
+use crate::messages::{Event, Outcome, StopReason};
 use crate::spec::Restart;
 
 /// How long a command may take to stop while its lease is renewed, unless the user says otherwise.
@@ -83,71 +85,6 @@ pub(crate) struct Policy {
     pub(crate) health_every: Duration,
 }
 
-/// The lease that is held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Held {
-    token: u64,
-    deadline: Timestamp,
-    lease: Duration,
-    stop: Duration,
-    /// The node renews the lease no more.
-    is_final: bool,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Phase {
-    /// Not connected; try again at this time.
-    Connecting(Timestamp),
-    /// The campaign's request is on its way, or the office is not held yet.
-    Campaigning,
-    /// No campaign until this time.
-    StandingBack(Timestamp),
-    /// Is the key completed? Asked again at this time.
-    Checking(Timestamp),
-    /// The hook that precedes the command runs.
-    Acquiring,
-    /// The command has run since this time. The next health check begins, or the present one must have ended, then.
-    Running {
-        since: Timestamp,
-        health_at: Timestamp,
-        is_checking: bool,
-    },
-    /// The office is kept, and the command starts again at this time.
-    Backoff(Timestamp),
-    /// The command must stop, and is killed at `kill_at` at the latest.
-    Stopping {
-        reason: StopReason,
-        kill_at: Timestamp,
-        is_killed: bool,
-    },
-    /// The command has ended, or could not be started; the rest of its tree is being killed.
-    Clearing(Ended),
-    /// The success is being recorded; tried again at this time.
-    Completing(CommandEnd, Timestamp),
-    /// The hook that follows the command runs.
-    Losing(Next),
-    /// The office is given up; the node has not confirmed it, and need not after this time.
-    Releasing(Next, Timestamp),
-    /// The office is given up, and the hook that had no time before runs until this time.
-    LosingLate(Next, Timestamp),
-    Finished,
-}
-
-/// How the command came to its end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Ended {
-    Exited(CommandEnd),
-    NotStarted(String),
-}
-
-/// What follows when the office is given up.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Next {
-    Finish(Outcome),
-    Campaign,
-    StandBack,
-}
-
 /// The guardian's state.
 #[derive(Debug)]
 pub(crate) struct Tenure {
@@ -170,15 +107,6 @@ pub(crate) struct Tenure {
     /// The requests that the node has not answered yet, oldest first.
     unanswered: VecDeque<Asked>,
     actions: VecDeque<Action>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Asked {
-    Campaign,
-    IsCompleted,
-    Complete,
-    Stopped,
-    Withdraw,
 }
 
 /// Inputs.

@@ -3,8 +3,9 @@
 use hustings_cluster::api::{Request, RequestError};
 use hustings_cluster::clock::Timestamp;
 
+use super::phase::Ended;
 use super::{
-    Action, Asked, Ended, FIRST_BACKOFF, LATE_HOOK_TIMEOUT, MAX_BACKOFF, Next, Phase, Process, RELEASE_TIMEOUT, RETRY,
+    Action, Asked, FIRST_BACKOFF, LATE_HOOK_TIMEOUT, MAX_BACKOFF, Next, Phase, Process, RELEASE_TIMEOUT, RETRY,
     STABLE_AFTER, STAND_BACK, Tenure,
 };
 use crate::messages::{CommandEnd, Event, Outcome, StopReason};

@@ -1,6 +1,12 @@
-use hustings_cluster::api::{ChangeReason, Completion, Lease, RequestError};
+mod completions;
+mod hooks;
+mod restarts;
+mod signals;
+
+use hustings_cluster::api::{ChangeReason, Lease, RequestError};
 
 use super::*;
+use crate::messages::CommandEnd;
 
 const LEASE: Duration = Duration::from_millis(297);
 
@@ -214,71 +220,6 @@ fn without_its_node_the_command_stops_and_the_campaign_goes_on_if_it_should() {
 }
 
 #[test]
-fn a_failing_command_is_started_again_until_it_has_failed_too_often() {
-    let restart = Restart::OnFailure { max_failures: Some(2) };
-    let mut test = Test::held(Policy { restart, ..policy() });
-    test.take();
-    test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_010));
-    test.tenure.handle_tree_empty(ms(1_010));
-    assert_eq!(test.sent(), vec![], "the office is kept");
-    test.reply(Reply::Renewed { from: ms(1_400) }, ms(1_401));
-    assert_eq!(test.tenure.poll_timeout(), ms(1_510));
-    test.tenure.handle_time(ms(1_510));
-    assert_eq!(test.started(), vec![Process::Command]);
-    test.tenure.handle_exit(Process::Command, CommandEnd::Code(1), ms(1_520));
-    test.tenure.handle_tree_empty(ms(1_520));
-    assert_eq!(test.sent(), vec![Request::Withdraw { office: "job".to_string() }]);
-    test.reply(Reply::Done, ms(1_521));
-    assert!(test.take().contains(&Action::Report(Event::StandingBack { for_ms: 60_000 })));
-    assert_eq!(test.tenure.poll_timeout(), ms(61_521));
-    test.tenure.handle_time(ms(61_521));
-    assert!(matches!(test.sent()[..], [Request::Campaign { .. }]));
-}
-
-#[test]
-fn a_command_that_succeeds_is_not_started_again_on_failure_but_always() {
-    for (restart, is_restarted) in [(Restart::OnFailure { max_failures: None }, false), (Restart::Always, true)] {
-        let mut test = Test::held(Policy { restart, ..policy() });
-        test.take();
-        test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_010));
-        test.tenure.handle_tree_empty(ms(1_010));
-        assert_eq!(test.sent().is_empty(), is_restarted, "{restart:?}");
-    }
-}
-
-#[test]
-fn a_command_that_was_asked_to_end_is_not_started_again() {
-    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
-    test.take();
-    test.tenure.handle_signal(libc::SIGTERM, false, ms(1_005));
-    assert_eq!(test.take(), vec![Action::Signal(libc::SIGTERM)]);
-    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_010));
-    test.tenure.handle_tree_empty(ms(1_010));
-    assert_eq!(test.outcome(ms(1_011)), Outcome::Command { end: CommandEnd::Code(0) });
-}
-
-#[test]
-fn a_key_of_the_terminal_is_not_sent_twice() {
-    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
-    test.take();
-    test.tenure.handle_signal(libc::SIGINT, true, ms(1_005));
-    assert_eq!(test.take(), vec![]);
-    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(2), ms(1_010));
-    test.tenure.handle_tree_empty(ms(1_010));
-    assert_eq!(test.outcome(ms(1_011)).exit_code(), 130);
-}
-
-#[test]
-fn signals_end_a_guardian_that_waits() {
-    let mut test = Test::new(policy());
-    test.take();
-    test.tenure.handle_signal(libc::SIGUSR1, false, ms(1));
-    assert_eq!(test.take(), vec![]);
-    test.tenure.handle_signal(libc::SIGTERM, false, ms(2));
-    assert_eq!(test.outcome(ms(3)).exit_code(), 143);
-}
-
-#[test]
 fn the_time_to_wait_ends_a_campaign_but_not_a_tenure() {
     let mut test = Test::waiting_until(policy(), ms(500));
     test.take();
@@ -291,116 +232,6 @@ fn the_time_to_wait_ends_a_campaign_but_not_a_tenure() {
     test.take();
     test.tenure.handle_time(ms(510));
     assert_eq!(test.take(), vec![], "it runs");
-}
-
-#[test]
-fn what_is_completed_is_not_started() {
-    let once = Policy { once: Some("slot".to_string()), ..policy() };
-    let mut test = Test::held(once.clone());
-    let key = "slot".to_string();
-    assert_eq!(test.sent(), vec![Request::Completed { office: "job".to_string(), key: key.clone() }]);
-    let completion = Completion { holder: "b".to_string(), token: 3, unix_ms: 0 };
-    test.reply(Reply::Completed { completion: Some(completion), current: true }, ms(1_001));
-    assert_eq!(test.started(), vec![]);
-    assert_eq!(test.outcome(ms(1_002)), Outcome::AlreadyCompleted { token: 3 });
-
-    // Nobody knows for sure: it asks again.
-    let mut test = Test::held(once.clone());
-    test.take();
-    test.reply(Reply::Completed { completion: None, current: false }, ms(1_001));
-    assert_eq!(test.take(), vec![]);
-    test.tenure.handle_time(ms(1_051));
-    assert!(matches!(test.sent()[..], [Request::Completed { .. }]));
-    test.reply(Reply::Completed { completion: None, current: true }, ms(1_052));
-    assert_eq!(test.started(), vec![Process::Command]);
-    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
-    test.tenure.handle_tree_empty(ms(1_100));
-    assert_eq!(test.sent(), vec![Request::Complete { office: "job".to_string(), token: 7, key }]);
-    test.reply(Reply::Done, ms(1_101));
-    assert!(matches!(test.sent()[..], [Request::Withdraw { .. }]), "it is recorded before the office is given up");
-    assert_eq!(test.outcome(ms(1_102)).exit_code(), 0);
-}
-
-#[test]
-fn a_success_that_cannot_be_recorded_is_no_success() {
-    let mut test = Test::held(Policy { once: Some("slot".to_string()), ..policy() });
-    test.reply(Reply::Completed { completion: None, current: true }, ms(1_001));
-    test.take();
-    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_100));
-    test.tenure.handle_tree_empty(ms(1_100));
-    let error = |code: &str| RequestError { code: code.to_string(), message: "another holder".to_string() };
-    test.take();
-    // What may pass is tried again.
-    test.reply(Reply::Error(error("no-majority")), ms(1_101));
-    assert_eq!(test.take(), vec![]);
-    test.tenure.handle_time(ms(1_151));
-    assert!(matches!(test.sent()[..], [Request::Complete { .. }]));
-    let error = error("stale-token");
-    test.reply(Reply::Error(error), ms(1_152));
-    assert_eq!(test.outcome(ms(1_153)).exit_code(), 3);
-}
-
-#[test]
-fn hooks_surround_the_command_and_stay_within_the_lease() {
-    let hooks = Policy { has_on_acquire: true, has_on_lose: true, ..policy() };
-    let mut test = Test::held(hooks.clone());
-    assert_eq!(test.started(), vec![Process::OnAcquire]);
-    test.tenure.handle_exit(Process::OnAcquire, CommandEnd::Code(0), ms(1_010));
-    assert_eq!(test.started(), vec![Process::Command]);
-    test.tenure.handle_exit(Process::Command, CommandEnd::Code(0), ms(1_020));
-    test.tenure.handle_tree_empty(ms(1_020));
-    let actions = test.take();
-    assert!(actions.contains(&Action::Start(Process::OnLose, 7)) && actions.contains(&Action::SetDeadline(ms(1_297))));
-    test.tenure.handle_time(ms(1_267));
-    assert!(test.take().contains(&Action::KillAll), "the hook takes too long");
-    test.tenure.handle_exit(Process::OnLose, CommandEnd::Signal(9), ms(1_268));
-    test.tenure.handle_tree_empty(ms(1_268));
-    assert_eq!(test.outcome(ms(1_269)).exit_code(), 0);
-
-    // A hook that fails keeps the command from starting.
-    let mut test = Test::held(hooks);
-    test.tenure.handle_exit(Process::OnAcquire, CommandEnd::Code(9), ms(1_010));
-    test.tenure.handle_tree_empty(ms(1_010));
-    assert!(!test.started().contains(&Process::Command));
-}
-
-#[test]
-fn a_hook_without_time_before_the_deadline_runs_before_the_next_campaign() {
-    let mut test = Test::held(Policy { restart: Restart::Always, has_on_lose: true, ..policy() });
-    test.take();
-    // The lease is not renewed: at 30 ms before the deadline everything is killed.
-    test.tenure.handle_time(ms(1_267));
-    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(9), ms(1_268));
-    test.tenure.handle_tree_empty(ms(1_268));
-    assert_eq!(test.started(), vec![], "there is no time for the hook");
-    test.reply(Reply::Done, ms(1_270));
-    test.reply(Reply::Done, ms(1_270));
-    let actions = test.take();
-    assert!(actions.contains(&Action::Report(Event::Released)), "{actions:?}");
-    assert_eq!(actions.last(), Some(&Action::Start(Process::OnLose, 7)));
-    assert_eq!(test.tenure.poll_timeout(), ms(11_270), "no lease bounds it, but a timeout does");
-    test.tenure.handle_exit(Process::OnLose, CommandEnd::Code(0), ms(1_300));
-    test.tenure.handle_tree_empty(ms(1_300));
-    let actions = test.take();
-    assert!(actions.contains(&Action::Report(Event::LoseHookDone)), "{actions:?}");
-    assert!(matches!(actions[..], [.., Action::Send(Request::Campaign { .. }), _]), "{actions:?}");
-}
-
-#[test]
-fn a_hook_that_is_late_and_hangs_is_killed_and_a_signal_ends_it_all() {
-    let mut test = Test::held(Policy { restart: Restart::Always, has_on_lose: true, ..policy() });
-    test.tenure.handle_time(ms(1_267));
-    test.tenure.handle_tree_empty(ms(1_268));
-    test.tenure.handle_disconnected(ms(1_269));
-    assert_eq!(test.started().last(), Some(&Process::OnLose));
-    test.tenure.handle_signal(libc::SIGTERM, false, ms(2_000));
-    assert_eq!(test.take(), vec![], "the hook goes on");
-    test.tenure.handle_time(ms(11_269));
-    assert_eq!(test.take(), vec![Action::KillAll]);
-    assert_eq!(test.tenure.poll_timeout(), ms(11_279), "what does not die is killed again");
-    test.tenure.handle_exit(Process::OnLose, CommandEnd::Signal(9), ms(11_270));
-    test.tenure.handle_tree_empty(ms(11_270));
-    assert_eq!(test.take().pop(), Some(Action::Finish(Outcome::Signal { signal: libc::SIGTERM })));
 }
 
 #[test]
@@ -488,17 +319,6 @@ fn a_grant_from_before_the_withdrawal_is_not_taken_for_the_next_one() {
     assert!(actions.contains(&Action::Disconnect) && actions.contains(&Action::Connect), "{actions:?}");
     test.hold(9, ms(2_021));
     assert_eq!(test.started(), vec![]);
-}
-
-#[test]
-fn a_signal_while_the_command_stops_ends_run() {
-    let mut test = Test::held(Policy { restart: Restart::Always, ..policy() });
-    test.take();
-    test.reply(stop(7, ChangeReason::Transferred), ms(1_010));
-    test.tenure.handle_signal(libc::SIGTERM, false, ms(1_011));
-    test.tenure.handle_exit(Process::Command, CommandEnd::Signal(15), ms(1_020));
-    test.tenure.handle_tree_empty(ms(1_020));
-    assert_eq!(test.outcome(ms(1_021)).exit_code(), 143);
 }
 
 #[test]
