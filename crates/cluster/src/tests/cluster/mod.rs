@@ -1,6 +1,7 @@
 //! A simulated cluster: hosts, and the links, disks and clocks that connect or drive them.
 
 mod authority;
+mod clients;
 mod events;
 mod hosts;
 mod links;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use hustings_protocol::SplitMix64;
 
-use crate::api::{OfficeStatus, Reply, Request};
+use crate::api::{OfficeStatus, Reply};
 use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt};
 use crate::core::{ClientId, Core, Exit, Output, Setup};
@@ -27,9 +28,6 @@ use crate::tests::lease_checker::LeaseChecker;
 use crate::tests::{config, member};
 
 pub(crate) const MS: u64 = 1_000_000;
-const OPERATOR: ClientId = ClientId(2);
-/// Programs that read and store states have ids from here on.
-const FIRST_STATE_CLIENT: u64 = 1 << 50;
 
 /// A SplitMix64 generator.
 pub(crate) struct Rng(SplitMix64);
@@ -237,46 +235,6 @@ impl SimCluster {
         }
     }
 
-    /// A client on a host receives a reply.
-    fn handle_reply(&mut self, node: usize, client: ClientId, reply: Reply) {
-        let now = self.now;
-        let exclusive = |office: &str| office != "fast" && !self.options.fenced;
-        match reply {
-            reply if client == OPERATOR => self.operator_replies.push(reply),
-            reply if client.0 >= FIRST_STATE_CLIENT => self.state_replies.push((client, reply)),
-            Reply::Office(status) => {
-                self.leases.end_read(client.0, &status);
-                self.answers.insert(client, status);
-            }
-            // The reply is for a client that is gone.
-            _ if self.hosts[node].client != Some(client) => {}
-            // Without an arbiter, leases may overlap and tokens of different nodes are unrelated.
-            _ if self.options.without_arbiter => {}
-            Reply::Held(holding) => {
-                let until = self.true_time(node, holding.deadline);
-                self.hosts[node].held.insert(holding.office.clone(), (holding.token, holding.lease));
-                let exclusive = exclusive(&holding.office);
-                self.leases.acquire(&holding.office, node, holding.token, (now, until), exclusive);
-            }
-            Reply::Renewed { from } => {
-                for (office, (token, lease)) in self.hosts[node].held.clone() {
-                    let until = self.true_time(node, from + lease);
-                    self.leases.renew(&office, node, token, (now, until));
-                }
-            }
-            Reply::Stop { office, token, .. } => {
-                self.hosts[node].held.remove(&office);
-                let (delay, incarnation) = (self.rng.below(5 * MS), self.hosts[node].incarnation);
-                self.schedule(delay, EventKind::Stopped { at: node, incarnation, client, office, token });
-            }
-            Reply::Lost { office, token, .. } => {
-                self.hosts[node].held.remove(&office);
-                self.leases.release(&office, token);
-            }
-            _ => {}
-        }
-    }
-
     pub(crate) fn kill(&mut self, node: usize) {
         if self.hosts[node].core.take().is_none() {
             return;
@@ -330,98 +288,20 @@ impl SimCluster {
         });
     }
 
-    /// A client on a host reads the holder of an office. The answer is checked when it arrives.
-    pub(crate) fn read_leader(&mut self, node: usize, office: &str) -> ClientId {
-        self.serial += 1;
-        let (client, incarnation) = (ClientId(1_000 + self.serial), self.hosts[node].incarnation);
-        self.leases.begin_read(client.0, office);
-        self.handle_event(EventKind::Read { at: node, incarnation, client, office: office.to_string() });
-        client
-    }
-
-    /// An operator on a host requests a transfer of an office to another node.
-    pub(crate) fn transfer(&mut self, node: usize, office: &str, to: usize) {
-        self.request(node, Request::Transfer { office: office.to_string(), to: format!("n{}", to + 1) });
-    }
-
-    /// An operator on a host requests something.
-    pub(crate) fn request(&mut self, node: usize, request: Request) {
-        self.drive(node, |core, now| core.handle_request(OPERATOR, request, now));
-    }
-
-    /// The client on a host no longer campaigns for an office.
-    pub(crate) fn withdraw(&mut self, node: usize, office: &str) {
-        let Some(client) = self.hosts[node].client else { return };
-        if let Some((token, _)) = self.hosts[node].held.remove(office) {
-            self.leases.release(office, token);
-        }
-        let request = Request::Withdraw { office: office.to_string() };
-        self.drive(node, |core, now| core.handle_request(client, request, now));
-    }
-
-    /// A program on a host sends a request about a state. Returns whom the answer is for.
-    pub(crate) fn request_state(&mut self, node: usize, requests: Vec<Request>) -> ClientId {
-        self.serial += 1;
-        let client = ClientId(FIRST_STATE_CLIENT + self.serial);
-        for request in requests {
-            self.drive(node, |core, now| core.handle_request(client, request, now));
-        }
-        client
-    }
-
-    /// Takes the answers to requests about states.
-    pub(crate) fn take_state_replies(&mut self) -> Vec<(ClientId, Reply)> {
-        std::mem::take(&mut self.state_replies)
-    }
-
-    /// The token with which the program on a host holds an office, unless it was told to stop.
-    pub(crate) fn held_token(&self, node: usize, office: &str) -> Option<u64> {
-        self.hosts[node].held.get(office).map(|(token, _)| *token)
-    }
-
     /// Which start of its process a host is in; `None` if it does not run, or is frozen.
     pub(crate) fn process_of(&self, node: usize) -> Option<u64> {
         let host = &self.hosts[node];
         (host.core.is_some() && !host.frozen).then_some(host.incarnation)
     }
 
-    /// Takes what operators were told.
-    pub(crate) fn take_operator_replies(&mut self) -> Vec<Reply> {
-        std::mem::take(&mut self.operator_replies)
-    }
-
-    /// The hosts whose clients hold an office and were not told to stop.
-    pub(crate) fn holders(&self, office: &str) -> Vec<usize> {
-        (0..self.size()).filter(|node| self.hosts[*node].held.contains_key(office)).collect()
-    }
-
     pub(crate) fn is_running(&self, node: usize) -> bool {
         self.hosts[node].core.is_some()
-    }
-
-    /// How many offices the client on a host holds.
-    pub(crate) fn held_count(&self, node: usize) -> usize {
-        self.hosts[node].held.len()
     }
 
     /// The leader of the arbiter, as known to a node.
     pub(crate) fn arbiter_leader(&self, node: usize) -> Option<usize> {
         let core = self.hosts[node].core.as_ref()?;
         core.arbiter_leader().map(|id| id.0 as usize - 1)
-    }
-
-    /// The current holder of an office according to each running host. Advances time until all of them have answered.
-    pub(crate) fn leaders(&mut self, office: &str) -> Vec<Option<String>> {
-        let clients: Vec<ClientId> = (0..self.size()).map(|node| self.read_leader(node, office)).collect();
-        let is_open = |cluster: &SimCluster, node: usize| {
-            cluster.hosts[node].core.is_some() && !cluster.answers.contains_key(&clients[node])
-        };
-        let latest = self.now + 1_000 * MS;
-        while (0..self.size()).any(|node| is_open(self, node)) && self.now < latest {
-            self.run_ms(1);
-        }
-        let answers = clients.iter().map(|client| self.answers.remove(client));
-        answers.map(|status| status.filter(|status| status.current).and_then(|status| status.holder)).collect()
     }
 
     /// The state of all cores, for failure messages.
