@@ -130,3 +130,15 @@ impl<'a> Holding<'a> {
         }
     }
 }
+
+/// What happened to holdings, a few words each.
+#[cfg(test)]
+pub(crate) fn summary(events: &[Event]) -> Vec<String> {
+    let name = |event: &Event| match event {
+        Event::Acquired { client, token, .. } => Some(format!("{client} acquired {token}")),
+        Event::Renewed { token, .. } => Some(format!("renewed {token}")),
+        Event::Released { token, why, .. } => Some(format!("{why} {token}")),
+        _ => None,
+    };
+    events.iter().filter_map(name).collect()
+}

@@ -1,10 +1,12 @@
 //! A client's connection to the HTTP API of a node: one request at a time.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde::Serialize;
+
+use crate::socket::{read_timeout, receive_into};
 
 /// How long a client waits to connect and to send a request: its node may be frozen.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -44,18 +46,8 @@ impl HttpSocket {
 
     /// The response; `None` if it does not arrive within `timeout`. The end of the connection is an error.
     pub(crate) fn receive(&mut self, timeout: Duration) -> io::Result<Option<Response>> {
-        // The operating system takes a timeout of zero for no timeout.
-        self.stream.set_read_timeout(Some(timeout.max(Duration::from_micros(50))))?;
-        let mut chunk = [0; 4096];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(length) => {
-                self.buffer.extend_from_slice(&chunk[..length]);
-                self.take_response()
-            }
-            Err(error) if is_timeout(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.stream.set_read_timeout(read_timeout(timeout))?;
+        if receive_into(&mut self.buffer, &mut self.stream)? { self.take_response() } else { Ok(None) }
     }
 
     /// Takes the response out of the buffer, if it is complete.
@@ -83,13 +75,10 @@ impl HttpSocket {
     }
 }
 
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
     use std::net::TcpListener;
 
     #[test]

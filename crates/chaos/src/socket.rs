@@ -36,18 +36,8 @@ impl Socket {
         if let Some(reply) = self.next_line()? {
             return Ok(Some(reply));
         }
-        // The operating system takes a timeout of zero for no timeout.
-        self.stream.set_read_timeout(Some(timeout.max(Duration::from_micros(50))))?;
-        let mut chunk = [0; 4096];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(length) => {
-                self.buffer.extend_from_slice(&chunk[..length]);
-                self.next_line()
-            }
-            Err(error) if is_timeout(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.stream.set_read_timeout(read_timeout(timeout))?;
+        if receive_into(&mut self.buffer, &mut self.stream)? { self.next_line() } else { Ok(None) }
     }
 
     /// The next complete line in the buffer.
@@ -61,6 +51,26 @@ impl Socket {
         let reply = serde_json::from_slice(&self.buffer[..end])?;
         self.buffer.drain(..=end);
         Ok(Some(reply))
+    }
+}
+
+/// The read timeout of a socket. The operating system takes a timeout of zero for no timeout.
+pub(crate) fn read_timeout(timeout: Duration) -> Option<Duration> {
+    Some(timeout.max(Duration::from_micros(50)))
+}
+
+/// Appends to the buffer what arrives next. Returns whether anything did before the stream's timeout. The end of the
+/// connection is an error.
+pub(crate) fn receive_into(buffer: &mut Vec<u8>, stream: &mut impl Read) -> io::Result<bool> {
+    let mut chunk = [0; 4096];
+    match stream.read(&mut chunk) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(length) => {
+            buffer.extend_from_slice(&chunk[..length]);
+            Ok(true)
+        }
+        Err(error) if is_timeout(&error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -8,6 +8,7 @@ use hustings_cluster::api::ChangeReason;
 
 use super::*;
 use crate::history::{self, Event, Recorder};
+use crate::holding::summary;
 
 const OFFICE: &str = "x";
 
@@ -95,16 +96,6 @@ fn lease(token: u64, deadline: u64) -> Lease {
     Lease { office: OFFICE.to_string(), token, deadline, lease, stop }
 }
 
-fn names(events: &[Event]) -> Vec<String> {
-    let name = |event: &Event| match event {
-        Event::Acquired { client, token, .. } => Some(format!("{client} acquired {token}")),
-        Event::Renewed { token, .. } => Some(format!("renewed {token}")),
-        Event::Released { token, why, .. } => Some(format!("{why} {token}")),
-        _ => None,
-    };
-    events.iter().filter_map(name).collect()
-}
-
 #[test]
 fn acquires_renews_stops_when_asked_and_confirms() {
     let fixture = Fixture::new(true);
@@ -114,7 +105,7 @@ fn acquires_renews_stops_when_asked_and_confirms() {
     node.send(&Reply::Renewed { from: Timestamp(late + 1) - Duration::from_secs(1) });
     node.send(&Reply::Stop { office: OFFICE.to_string(), token: 5, reason: ChangeReason::Preempted });
     assert_eq!(node.receive(), Request::Stopped { office: OFFICE.to_string(), token: 5 });
-    let recorded = names(&fixture.wait_for(|events| events.len() == 3));
+    let recorded = summary(&fixture.wait_for(|events| events.len() == 3));
     assert_eq!(recorded, ["n1.x.0#1 acquired 5", "renewed 5", "stop 5"], "recorded before it is confirmed");
     // Asked to stop with a token that it does not hold, it confirms at once.
     node.send(&Reply::Stop { office: OFFICE.to_string(), token: 4, reason: ChangeReason::Preempted });
@@ -123,7 +114,7 @@ fn acquires_renews_stops_when_asked_and_confirms() {
     node.send(&Reply::Lost { office: OFFICE.to_string(), token: 6, reason: ChangeReason::Expired });
     fixture.wait_for(|events| events.len() == 5);
     drop(node);
-    assert_eq!(names(&fixture.close())[3..], ["n1.x.0#1 acquired 6", "lost 6"]);
+    assert_eq!(summary(&fixture.close())[3..], ["n1.x.0#1 acquired 6", "lost 6"]);
 }
 
 #[test]
@@ -143,7 +134,7 @@ fn acts_without_its_node_until_the_deadline_and_then_reconnects() {
     assert!(writes.iter().any(|&at| at > gone), "it writes after its node is gone");
     // The store records a write a little after the client has read its clock.
     assert!(writes.iter().all(|&at| at < deadline + 100 * MILLISECOND));
-    assert_eq!(names(&events), ["n1.x.0#1 acquired 7"]);
+    assert_eq!(summary(&events), ["n1.x.0#1 acquired 7"]);
 }
 
 #[test]
@@ -154,7 +145,7 @@ fn without_a_lease_a_client_that_loses_its_node_loses_the_office() {
     fixture.wait_for(|events| events.len() == 1);
     drop(node);
     let _node = fixture.accept();
-    assert_eq!(names(&fixture.close()), ["n1.x.0#1 acquired 7", "gone 7"]);
+    assert_eq!(summary(&fixture.close()), ["n1.x.0#1 acquired 7", "gone 7"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::history::{self, Event, Recorder};
+use crate::holding::summary;
 
 struct Fixture {
     folder: tempfile::TempDir,
@@ -88,16 +89,6 @@ fn view(state: &str, token: u64, lease_ms: u64) -> Value {
     json!({ "session": "s", "state": state, "token": token, "lease_ms": lease_ms, "renew_ms": 10 })
 }
 
-fn names(events: &[Event]) -> Vec<String> {
-    let name = |event: &Event| match event {
-        Event::Acquired { client, token, .. } => Some(format!("{client} acquired {token}")),
-        Event::Renewed { token, .. } => Some(format!("renewed {token}")),
-        Event::Released { token, why, .. } => Some(format!("{why} {token}")),
-        _ => None,
-    };
-    events.iter().filter_map(name).collect()
-}
-
 #[test]
 fn acquires_renews_stops_when_asked_and_says_so() {
     let fixture = Fixture::new();
@@ -113,7 +104,7 @@ fn acquires_renews_stops_when_asked_and_says_so() {
     assert_eq!(after.get("stopped"), None, "it is said once");
     node.answer("renew", &view("lost", 6, 0));
     let _last = node.receive();
-    let recorded = names(&fixture.close());
+    let recorded = summary(&fixture.close());
     let first = "n1.x.http0#1";
     let expected = [format!("{first} acquired 5"), "renewed 5".into(), "stop 5".into()];
     assert_eq!(recorded[..3], expected);
@@ -131,7 +122,7 @@ fn acts_until_its_deadline_when_the_session_is_over_and_then_campaigns_again() {
     let mut node = fixture.accept();
     assert_eq!(node.receive().0, "campaign", "a new session");
     assert!(clock::now() >= before + 200 * MILLISECOND, "it campaigns again when it has stopped");
-    assert_eq!(names(&fixture.close()), ["n1.x.http0#1 acquired 7"]);
+    assert_eq!(summary(&fixture.close()), ["n1.x.http0#1 acquired 7"]);
 }
 
 #[test]
@@ -146,7 +137,7 @@ fn keeps_its_session_when_a_connection_ends_or_the_node_is_busy() {
     let mut node = fixture.accept();
     node.answer("renew", &view("held", 7, 60_000));
     let _last = node.receive();
-    assert_eq!(names(&fixture.close())[..2], ["n1.x.http0#1 acquired 7", "renewed 7"]);
+    assert_eq!(summary(&fixture.close())[..2], ["n1.x.http0#1 acquired 7", "renewed 7"]);
 }
 
 #[test]
