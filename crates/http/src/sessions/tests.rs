@@ -11,9 +11,15 @@ use super::*;
 
 const DRIFT_PPM: u32 = 10_000;
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+/// Runs a test with room for one session.
+fn run(test: impl AsyncFnOnce(Fixture)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(work)
+    runtime.block_on(async { test(Fixture::new()).await });
+}
+
+/// Waits until there is news for the client.
+async fn news(session: &Session) {
+    session.wait(Clock::new(), Duration::from_secs(20)).await;
 }
 
 /// The node's side of one session.
@@ -51,11 +57,11 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(max: usize) -> Fixture {
+    fn new() -> Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("node.sock");
         let listener = UnixListener::bind(&socket).expect("the folder is ours");
-        Fixture { sessions: Sessions::new(socket, Clock::new(), DRIFT_PPM, max), listener, _folder: folder }
+        Fixture { sessions: Sessions::new(socket, Clock::new(), DRIFT_PPM, 1), listener, _folder: folder }
     }
 
     fn renew(&self, session: &Session, received: Timestamp) -> SessionView {
@@ -73,6 +79,15 @@ impl Fixture {
         };
         let (session, node) = tokio::join!(self.sessions.open(terms(), None, Some(ttl), "me"), node);
         (session.expect("the node accepts it"), node)
+    }
+
+    /// A session that holds the office for so long, the node's side of it, and the end of the lease.
+    async fn open_held(&self, ttl: Duration, lease: Duration) -> (Arc<Session>, FakeNode, Timestamp) {
+        let (session, mut node) = self.open(ttl).await;
+        let deadline = self.sessions.now() + lease;
+        node.grant(deadline).await;
+        news(&session).await;
+        (session, node, deadline)
     }
 }
 
@@ -104,14 +119,13 @@ fn a_remote_clock_gets_less_by_the_drift_of_both() {
 /// The client counts from when it sent the request, however long the request waited here.
 #[test]
 fn the_lease_counts_from_the_receipt_of_the_request() {
-    block_on(async {
-        let fixture = Fixture::new(1);
+    run(async |fixture| {
         let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
         let received = fixture.sessions.now();
         assert_eq!(fixture.renew(&session, received).state, SessionState::Waiting);
         let deadline = received + Duration::from_secs(50);
         node.grant(deadline).await;
-        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        news(&session).await;
         let view = fixture.renew(&session, received);
         assert_eq!((view.state, view.token), (SessionState::Held, Some(7)));
         assert_eq!(view.lease_ms, millis(remote(Duration::from_secs(50), DRIFT_PPM)));
@@ -124,12 +138,9 @@ fn the_lease_counts_from_the_receipt_of_the_request() {
 /// The guard of exclusivity: whoever was promised a deadline has the office until then.
 #[test]
 fn an_expired_session_is_not_withdrawn_before_the_promised_deadline() {
-    block_on(async {
-        let fixture = Fixture::new(1);
-        let (session, mut node) = fixture.open(Duration::from_millis(100)).await;
-        let deadline = fixture.sessions.now() + Duration::from_millis(700);
-        node.grant(deadline).await;
-        session.wait(Clock::new(), Duration::from_secs(20)).await;
+    run(async |fixture| {
+        let (session, mut node, deadline) =
+            fixture.open_held(Duration::from_millis(100), Duration::from_millis(700)).await;
         // The client gets this answer, or it does not: the server cannot know.
         assert_eq!(fixture.renew(&session, fixture.sessions.now()).state, SessionState::Held);
         // The node renews its lease; the client never learns of that.
@@ -145,14 +156,11 @@ fn an_expired_session_is_not_withdrawn_before_the_promised_deadline() {
 /// it goes on.
 #[test]
 fn a_session_that_has_ended_promises_nothing_to_whoever_found_it_before() {
-    block_on(async {
-        let fixture = Fixture::new(1);
+    run(async |fixture| {
         let (expired, mut node) = fixture.open(Duration::from_millis(100)).await;
         node.grant(fixture.sessions.now() + Duration::from_secs(3600)).await;
         assert_eq!(node.request().await, Request::Withdraw { office: "job".to_string() });
-        let (resigned, mut node) = fixture.open(Duration::from_secs(60)).await;
-        node.grant(fixture.sessions.now() + Duration::from_secs(3600)).await;
-        resigned.wait(Clock::new(), Duration::from_secs(20)).await;
+        let (resigned, mut node, _) = fixture.open_held(Duration::from_secs(60), Duration::from_secs(3600)).await;
         tokio::join!(fixture.sessions.resign(&resigned), async { node.reply(&Reply::Done).await })
             .0
             .expect("the node knows it now");
@@ -166,8 +174,7 @@ fn a_session_that_has_ended_promises_nothing_to_whoever_found_it_before() {
 /// What was never promised need not be waited for.
 #[test]
 fn an_expired_session_whose_client_never_knew_of_the_office_is_withdrawn() {
-    block_on(async {
-        let fixture = Fixture::new(1);
+    run(async |fixture| {
         let (_session, mut node) = fixture.open(Duration::from_millis(100)).await;
         let deadline = fixture.sessions.now() + Duration::from_secs(3600);
         node.grant(deadline).await;
@@ -178,19 +185,15 @@ fn an_expired_session_whose_client_never_knew_of_the_office_is_withdrawn() {
 
 #[test]
 fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
-    block_on(async {
-        let fixture = Fixture::new(1);
-        let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
-        let deadline = fixture.sessions.now() + Duration::from_secs(50);
-        node.grant(deadline).await;
-        session.wait(Clock::new(), Duration::from_secs(20)).await;
+    run(async |fixture| {
+        let (session, mut node, deadline) = fixture.open_held(Duration::from_secs(60), Duration::from_secs(50)).await;
         let view = |fixture: &Fixture| fixture.renew(&session, fixture.sessions.now());
         assert_eq!(view(&fixture).state, SessionState::Held);
         let reason = ChangeReason::Transferred;
         node.reply(&Reply::Stop { office: "job".to_string(), token: 7, reason }).await;
         // A renewal of other leases does not move the deadline of this one.
         node.reply(&Reply::Renewed { from: deadline }).await;
-        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        news(&session).await;
         let told = view(&fixture);
         assert_eq!((told.state, told.reason), (SessionState::Stop, Some(reason)));
         assert!(told.lease_ms > 0 && told.lease_ms <= 50_000, "{}", told.lease_ms);
@@ -201,7 +204,7 @@ fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
         };
         let (stopped, ()) = tokio::join!(session.stopped(7), node_side);
         stopped.expect("the node knows it now");
-        session.wait(Clock::new(), Duration::from_secs(20)).await;
+        news(&session).await;
         let lost = view(&fixture);
         assert_eq!((lost.state, lost.lease_ms), (SessionState::Lost, 0));
     });
@@ -210,12 +213,8 @@ fn a_client_is_told_to_stop_says_so_and_campaigns_on() {
 /// The node releases the office as soon as it hears of it; its word that the office is lost comes later.
 #[test]
 fn a_client_that_has_stopped_is_promised_nothing_more_for_that_token() {
-    block_on(async {
-        let fixture = Fixture::new(1);
-        let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
-        let deadline = fixture.sessions.now() + Duration::from_secs(50);
-        node.grant(deadline).await;
-        session.wait(Clock::new(), Duration::from_secs(20)).await;
+    run(async |fixture| {
+        let (session, mut node, deadline) = fixture.open_held(Duration::from_secs(60), Duration::from_secs(50)).await;
         assert_eq!(fixture.renew(&session, fixture.sessions.now()).state, SessionState::Held);
         let node_side = async {
             assert_eq!(node.request().await, Request::Stopped { office: "job".to_string(), token: 7 });
@@ -231,8 +230,7 @@ fn a_client_that_has_stopped_is_promised_nothing_more_for_that_token() {
 
 #[test]
 fn a_request_that_waits_keeps_the_session_alive() {
-    block_on(async {
-        let fixture = Fixture::new(1);
+    run(async |fixture| {
         let (session, mut node) = fixture.open(Duration::from_millis(100)).await;
         // Longer than the time to live.
         session.wait(Clock::new(), Duration::from_millis(400)).await;
@@ -243,8 +241,7 @@ fn a_request_that_waits_keeps_the_session_alive() {
 
 #[test]
 fn sessions_belong_to_their_office_and_caller_and_are_limited() {
-    block_on(async {
-        let fixture = Fixture::new(1);
+    run(async |fixture| {
         let (session, mut node) = fixture.open(Duration::from_secs(60)).await;
         let code = |id: &str, office, caller| fixture.sessions.find(id, office, caller).err().map(|error| error.code);
         assert_eq!(code(&session.id, "job", "me"), None);
@@ -267,8 +264,7 @@ fn sessions_belong_to_their_office_and_caller_and_are_limited() {
 
 #[test]
 fn a_session_ends_with_its_connection() {
-    block_on(async {
-        let fixture = Fixture::new(1);
+    run(async |fixture| {
         let (session, node) = fixture.open(Duration::from_secs(60)).await;
         drop(node);
         while fixture.sessions.count() > 0 {
