@@ -85,10 +85,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kind)]
     pub(crate) faults: Option<Vec<FaultKind>>,
     /// Disables a safety rule of the nodes and targets it: the checker must find a violation.
-    #[arg(long = "break", value_name = "RULE", value_parser = rule)]
+    #[arg(long = "break", value_name = "RULE")]
     pub(crate) breaks: Option<Rule>,
     /// Targets a rule as `--break` does, but leaves it in force: the checker must find nothing.
-    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "breaks")]
+    #[arg(long, value_name = "RULE", conflicts_with = "breaks")]
     pub(crate) aim: Option<Rule>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -116,7 +116,7 @@ impl Run {
         }
         for (option, rule) in [("break", self.breaks), ("aim", self.aim)] {
             if let Some(rule) = rule {
-                command += &format!(" --{option} {}", rule.name());
+                command += &format!(" --{option} {rule}");
             }
         }
         command
@@ -134,13 +134,6 @@ pub(crate) fn minutes(text: &str) -> Result<f64, String> {
         Ok(minutes) if (0.01..=10_000.0).contains(&minutes) => Ok(minutes),
         _ => Err("allowed are 0.01 to 10000".to_string()),
     }
-}
-
-fn rule(text: &str) -> Result<Rule, String> {
-    Rule::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
-        let names = Rule::ALL.map(Rule::name).join(", ");
-        format!("allowed are {names}")
-    })
 }
 
 fn kind(text: &str) -> Result<FaultKind, String> {

@@ -294,7 +294,7 @@ fn arguments(config: &Path, ppm: i32, breaks: Option<Rule>) -> Vec<String> {
     // With an equals sign, because the number may be negative.
     arguments.push(format!("{}={ppm}", switches::CLOCK_PPM));
     if let Some(rule) = breaks {
-        arguments.extend([switches::BREAK.to_string(), rule.name().to_string()]);
+        arguments.extend([switches::BREAK.to_string(), rule.to_string()]);
     }
     arguments
 }

@@ -3,6 +3,11 @@
 //! Without the cargo feature `fault-injection` no fault can be injected: [`DisabledRules`] is empty, and every question
 //! about it is answered with a constant.
 
+#[cfg(feature = "fault-injection")]
+use std::fmt;
+#[cfg(feature = "fault-injection")]
+use std::str::FromStr;
+
 /// A safety rule of a node that a test can disable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
@@ -18,17 +23,31 @@ pub enum Rule {
 
 #[cfg(feature = "fault-injection")]
 impl Rule {
-    /// All rules.
-    pub const ALL: [Rule; 4] = [Rule::DriftMargin, Rule::DurableBeforeSend, Rule::StaleRuns, Rule::SessionPromise];
+    const ALL: [Rule; 4] = [Rule::DriftMargin, Rule::DurableBeforeSend, Rule::StaleRuns, Rule::SessionPromise];
+}
 
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
+/// The name on the command line.
+#[cfg(feature = "fault-injection")]
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Rule::DriftMargin => "drift-margin",
             Rule::DurableBeforeSend => "durable-before-send",
             Rule::StaleRuns => "stale-runs",
             Rule::SessionPromise => "session-promise",
-        }
+        })
+    }
+}
+
+#[cfg(feature = "fault-injection")]
+impl FromStr for Rule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rule, String> {
+        Rule::ALL.into_iter().find(|rule| rule.to_string() == text).ok_or_else(|| {
+            let names = Rule::ALL.map(|rule| rule.to_string()).join(", ");
+            format!("allowed are {names}")
+        })
     }
 }
 
@@ -119,5 +138,12 @@ mod tests {
         assert_eq!(disabled(&[]), [false; 4]);
         assert_eq!(disabled(&[Rule::StaleRuns]), [false, false, true, false]);
         assert_eq!(disabled(&[Rule::DriftMargin, Rule::SessionPromise]), [true, false, false, true]);
+    }
+
+    #[test]
+    fn every_rule_has_a_name() {
+        assert_eq!(Rule::ALL.map(|rule| rule.to_string().parse()), Rule::ALL.map(Ok));
+        let error = "gravity".parse::<Rule>().expect_err("no such rule");
+        assert_eq!(error, "allowed are drift-margin, durable-before-send, stale-runs, session-promise");
     }
 }

@@ -9,7 +9,7 @@ use hustings_cluster::node::Options;
 #[derive(Args, Clone, Debug)]
 pub(super) struct FaultArgs {
     /// Disables a safety rule.
-    #[arg(long, hide = true, value_name = "RULE", value_parser = rule)]
+    #[arg(long, hide = true, value_name = "RULE")]
     test_break: Vec<Rule>,
     /// Makes the node's clock gain this many parts in a million.
     #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true, default_value_t = 0,
@@ -30,13 +30,6 @@ impl FaultArgs {
     }
 }
 
-fn rule(text: &str) -> Result<Rule, String> {
-    Rule::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
-        let names = Rule::ALL.map(Rule::name).join(", ");
-        format!("allowed are {names}")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -52,8 +45,9 @@ mod tests {
 
     #[test]
     fn accepts_the_switches_of_the_testkit() {
-        for rule in Rule::ALL {
-            let parsed = Command::try_parse_from(["node", switches::BREAK, rule.name()]).expect("a known rule");
+        let rules = [Rule::DriftMargin, Rule::DurableBeforeSend, Rule::StaleRuns, Rule::SessionPromise];
+        for rule in rules {
+            let parsed = Command::try_parse_from(["node", switches::BREAK, &rule.to_string()]).expect("a known rule");
             assert_eq!(parsed.faults.test_break, [rule]);
         }
         let (ppm, wall) = (format!("{}=-900", switches::CLOCK_PPM), format!("{}=-86400", switches::WALL_SECONDS));
