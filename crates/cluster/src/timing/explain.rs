@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Timing;
+use serde::{Serialize, Serializer};
+
+use super::{Timing, microseconds};
 use crate::config::{ArbiterKind, Mode};
 
 /// The delay between the campaigns of two voters, so that they rarely split the vote.
@@ -41,30 +43,40 @@ impl fmt::Display for HolderLoss {
     }
 }
 
-/// One step of a failover.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FailoverStep {
-    /// The name of the step.
-    pub name: &'static str,
-    /// The typical duration.
-    pub typical: Duration,
-    /// The worst-case duration.
-    pub worst: Duration,
-    /// Why it takes this long.
-    pub reason: &'static str,
+impl Serialize for HolderLoss {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
-/// The steps of a failover after one kind of failure, in order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// One step of a failover.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct FailoverStep {
+    /// The name of the step.
+    name: &'static str,
+    /// The typical duration.
+    #[serde(rename = "usual_us", serialize_with = "microseconds::serialize")]
+    typical: Duration,
+    /// The worst-case duration.
+    #[serde(rename = "worst_us", serialize_with = "microseconds::serialize")]
+    worst: Duration,
+    /// Why it takes this long.
+    reason: &'static str,
+}
+
+/// A failover after one kind of failure.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FailoverPath {
     /// How the holder fails.
     pub loss: HolderLoss,
-    /// The sum of the typical durations.
+    /// The sum of the typical durations of its steps.
+    #[serde(rename = "usual_us", serialize_with = "microseconds::serialize")]
     pub typical: Duration,
-    /// The sum of the worst-case durations.
+    /// The sum of the worst-case durations of its steps.
+    #[serde(rename = "worst_us", serialize_with = "microseconds::serialize")]
     pub worst: Duration,
-    /// The steps.
-    pub steps: Vec<FailoverStep>,
+    /// The steps, in order.
+    steps: Vec<FailoverStep>,
 }
 
 impl FailoverPath {
@@ -76,8 +88,9 @@ impl FailoverPath {
     }
 }
 
-/// How long an office is vacant after each kind of failure. Its `Display` prints a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// How long an office is vacant after each kind of failure. Its `Display` prints a table with every step, and so does
+/// its `Serialize`, in microseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FailoverEstimate {
     /// The mode of the office.
     pub mode: Mode,
@@ -242,6 +255,17 @@ mod tests {
         let estimate = Timing::default().explain(Mode::Exclusive, 3, ArbiterKind::None);
         assert_eq!(names(&estimate.paths[0]), ["notice", "election"]);
         assert!(estimate.to_string().contains("two members may hold it at once"));
+    }
+
+    #[test]
+    fn json_has_every_step_in_microseconds() {
+        let estimate = Timing::default().explain(Mode::Fenced, 3, ArbiterKind::None);
+        let mut json = serde_json::to_value(&estimate).expect("plain data");
+        assert_eq!((&json["mode"], &json["arbiter"], &json["nodes"]), (&"fenced".into(), &"none".into(), &3.into()));
+        let killed = json["paths"][0].take();
+        assert_eq!((&killed["loss"], &killed["worst_us"]), (&"process killed".into(), &35_000.into()));
+        let notice = r#"{"name":"notice","usual_us":1000,"worst_us":5000,"reason":"the kernel closes the connections of a dead process"}"#;
+        assert_eq!(killed["steps"][0].to_string(), notice);
     }
 
     #[test]

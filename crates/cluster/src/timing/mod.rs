@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use check::TimingError;
-pub use explain::{FailoverEstimate, FailoverPath, FailoverStep, HolderLoss};
+pub use explain::{FailoverEstimate, FailoverPath, HolderLoss};
 
 /// The arbiter waits this much longer than the longest possible lease, so that two leases never touch.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_millis(1);

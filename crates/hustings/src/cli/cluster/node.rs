@@ -9,7 +9,6 @@ use std::sync::Arc;
 use clap::Args;
 use hustings_cluster::config::{Algorithms, ArbiterKind, Config, ConfigError, Mode};
 use hustings_cluster::node::{ConfigReader, Exit as Ended, LogFormat, LogLevel, Logger, Node, NodeError, Options};
-use hustings_cluster::timing::{FailoverEstimate, FailoverPath, FailoverStep};
 use hustings_http::Server;
 use serde_json::{Value, json};
 
@@ -108,42 +107,12 @@ fn explain(config: &Config, format: Format, console: &mut Console<'_>) -> std::i
     let explained =
         [Mode::Fenced, Mode::Exclusive].map(|mode| config.timing.explain(mode, config.members.len(), config.arbiter));
     match format {
-        Format::Json => {
-            let modes: Vec<Value> = explained.iter().map(describe).collect();
-            writeln!(console.out, "{}", json!({ "modes": modes }))
-        }
+        Format::Json => writeln!(console.out, "{}", json!({ "modes": explained })),
         Format::Text => {
             let [fenced, exclusive] = explained;
             writeln!(console.out, "{fenced}\n\n{exclusive}")
         }
     }
-}
-
-fn describe(explanation: &FailoverEstimate) -> Value {
-    let paths: Vec<Value> = explanation
-        .paths
-        .iter()
-        .map(|path: &FailoverPath| {
-            let steps: Vec<Value> = path
-                .steps
-                .iter()
-                .map(|FailoverStep { name, typical, worst, reason }| {
-                    json!({ "name": name, "usual_us": micros(*typical), "worst_us": micros(*worst), "reason": reason })
-                })
-                .collect();
-            json!({
-                "loss": path.loss.to_string(),
-                "usual_us": micros(path.typical),
-                "worst_us": micros(path.worst),
-                "steps": steps,
-            })
-        })
-        .collect();
-    json!({ "mode": explanation.mode, "arbiter": explanation.arbiter, "nodes": explanation.nodes, "paths": paths })
-}
-
-fn micros(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Whether it was wrong to start it so, rather than impossible.
