@@ -1,4 +1,4 @@
-//! Messages on their way between two nodes, and the words for everything in a timeline.
+//! Messages on their way between two nodes.
 
 use super::{Timeline, TimelineEvent};
 use crate::api::{TraceEvent, TracedMessage};
@@ -53,34 +53,6 @@ impl Timeline {
             }
         }
         names
-    }
-}
-
-impl TracedMessage {
-    /// What the message is about, in brackets after a space; empty if it is about nothing.
-    pub fn about(&self) -> String {
-        let office = self.office.clone();
-        let term = self.term.map(|term| format!("term {term}"));
-        let token = self.token.map(|token| format!("token {token}"));
-        let parts: Vec<String> = office.into_iter().chain(term).chain(token).collect();
-        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
-    }
-}
-
-impl TraceEvent {
-    /// What happened on a node itself, in words; `None` for messages.
-    pub fn local(&self) -> Option<String> {
-        match self {
-            TraceEvent::Sent(_) | TraceEvent::Received(_) => None,
-            TraceEvent::Connected { peer } => Some(format!("connected to {peer}")),
-            TraceEvent::Disconnected { peer, reason } => Some(format!("connection to {peer} closed: {reason}")),
-            TraceEvent::Held { office, token } => Some(format!("holds {office} (token {token})")),
-            TraceEvent::Lost { office, token } => Some(format!("lost {office} (token {token})")),
-            TraceEvent::ArbiterLeader { leader: Some(leader), term } => {
-                Some(format!("{leader} leads the arbiter (term {term})"))
-            }
-            TraceEvent::ArbiterLeader { leader: None, .. } => Some("the arbiter has no known leader".to_string()),
-        }
     }
 }
 
