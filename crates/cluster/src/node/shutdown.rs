@@ -36,6 +36,7 @@ impl ShutdownHandle {
     }
 
     /// Stops the node at once without handing anything over, as if its process had been killed.
+    #[cfg(feature = "fault-injection")]
     pub fn abort(&self) {
         self.send(ABORT);
     }
