@@ -5,7 +5,21 @@
 //! code that the simulator and the model checker run. They determine who *should* lead. The arbiter, a Raft group of
 //! the voters, determines who *may* lead, and gives each holder a fencing token.
 //!
-//! Create the files of a cluster and read one member's configuration back:
+//! Where to begin:
+//!
+//! - [`config::bootstrap`] creates the files of a cluster, [`config::add_member`] those of one more member, and
+//!   [`config::renew_members`] new certificates. [`Config::read`](config::Config::read) reads what a member needs.
+//! - [`Timing::check`](timing::Timing::check) checks its times, and [`Timing::explain`](timing::Timing::explain)
+//!   estimates how long a failover takes with them.
+//! - [`Node`](node::Node) is the member itself.
+//! - [`Client`](api::Client) sends a [`Request`](api::Request) to the node on its host: to campaign for an office, to
+//!   ask who holds it, or to operate the cluster.
+//! - [`Timeline`](timeline::Timeline) merges what several nodes remember, and [`Picture`](timeline::Picture) draws it.
+//! - [`recover`] copies a data folder, and continues a cluster that has lost its majority.
+//!
+//! Programs that only want leadership use `hustings::Elector`, which is built on the client.
+//!
+//! The files of a cluster, and what one of its members reads:
 //!
 //! ```
 //! use hustings_cluster::config::{ClusterSpec, Config, bootstrap};
@@ -23,16 +37,43 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What to read next:
+//! The node of that member, on a thread of its own, and a program that asks it who leads:
 //!
-//! - [`config`]: the configuration of a node, and the files of a cluster. [`timing`]: heartbeats, timeouts and leases.
-//! - [`node`]: runs a node. [`recover`]: continues a cluster that has lost its majority, from one data folder.
-//! - [`api`]: the requests that programs send to the node on their host, and a blocking client. Programs that want
-//!   leadership use `hustings::Elector`, which is built on it.
-//! - [`timeline`]: the messages that nodes remember, put on one time axis.
-//! - [`member`]: members and their roles. [`clock`]: the clock that leases are measured with.
-//! - [`process_tree`] and [`systemd`] are for `hustings run`, which has them in common with the node; [`faults`] is for
-//!   tests.
+//! ```no_run
+//! # use std::path::Path;
+//! use std::thread;
+//! use std::time::Duration;
+//!
+//! use hustings_cluster::api::{Client, Reply, Request};
+//! use hustings_cluster::config::Config;
+//! use hustings_cluster::node::{Node, Options, ShutdownHandle};
+//!
+//! let config = Config::read(Path::new("shop/a/hustings.toml"))?;
+//! let socket = config.socket.clone();
+//! let shutdown = ShutdownHandle::new()?;
+//! // Signals and the priority are matters of the whole process.
+//! let options = Options {
+//!     shutdown_handle: Some(shutdown.clone()),
+//!     signals: false,
+//!     raise_priority: false,
+//!     ..Options::default()
+//! };
+//! let node = thread::spawn(move || Node::open(config, options)?.run());
+//!
+//! let timeout = Duration::from_secs(5);
+//! let mut client = Client::connect(socket, timeout)?;
+//! let request = Request::Leader { office: "leader".to_string() };
+//! if let Reply::Office(office) = client.call(&request, Some(timeout))? {
+//!     println!("{:?} leads with token {}", office.holder, office.token);
+//! }
+//!
+//! shutdown.shutdown();
+//! node.join().expect("a node does not panic")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`member`] and [`clock`] have the types that all of these share. [`process_tree`] and [`systemd`] are what `hustings
+//! run` has in common with the node, and [`faults`] is for tests.
 
 pub mod api;
 mod byte_string;
