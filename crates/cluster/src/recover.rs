@@ -41,7 +41,7 @@ pub(crate) const MAX_TOKEN_FLOOR: u64 = 1 << 61;
 
 /// What a data folder holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StoredState {
+pub struct FolderSummary {
     /// The name of the cluster.
     pub cluster: String,
     /// The node's id.
@@ -62,7 +62,7 @@ pub struct StoredState {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovery {
     /// What the folder held before.
-    pub before: StoredState,
+    pub before: FolderSummary,
     /// The member that the cluster continues with.
     pub survivor: Member,
     /// The members that are removed.
@@ -160,7 +160,7 @@ pub enum RecoverError {
 }
 
 /// Reads what a data folder holds, without changing it. It fails while a node uses the folder.
-pub fn inspect(folder: &Path) -> Result<StoredState, RecoverError> {
+pub fn inspect(folder: &Path) -> Result<FolderSummary, RecoverError> {
     describe(&OfflineStore::open(folder)?, folder)
 }
 
@@ -237,12 +237,12 @@ fn prepare(config: &Config, token_floor: u64) -> Result<Prepared, RecoverError> 
     Ok((store, recovery, table, pieces))
 }
 
-fn describe(store: &OfflineStore, folder: &Path) -> Result<StoredState, RecoverError> {
+fn describe(store: &OfflineStore, folder: &Path) -> Result<FolderSummary, RecoverError> {
     let storage = store.storage();
     let inconsistent = |error| RecoverError::Inconsistent { folder: folder.to_path_buf(), error };
     let hard_state = storage.initial_state().map_err(inconsistent)?.hard_state;
     let last_index = storage.last_index().map_err(inconsistent)?;
-    Ok(StoredState {
+    Ok(FolderSummary {
         cluster: store.identity().cluster.clone(),
         node: store.identity().id,
         term: hard_state.term,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{RecoverError, StoredState, describe};
+use super::{FolderSummary, RecoverError, describe};
 use crate::config::create_folder_atomically;
 use crate::core::check_blobs;
 use crate::store::{OfflineStore, StoreError, read_running, write_backup};
@@ -21,7 +21,7 @@ const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Copies the data folder of a node, which may run, to a new folder. Returns what the copy holds.
-pub fn back_up(data: &Path, to: &Path) -> Result<StoredState, RecoverError> {
+pub fn back_up(data: &Path, to: &Path) -> Result<FolderSummary, RecoverError> {
     let mut attempts = 1;
     let contents = loop {
         match read_running(data) {

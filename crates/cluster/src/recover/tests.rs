@@ -90,7 +90,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn inspecting_and_planning_change_nothing() {
     let (_place, config) = folder_with(entries());
     let before = files(&config.data);
-    let state = StoredState {
+    let state = FolderSummary {
         cluster: "test".to_string(),
         node: Id(1),
         term: 6,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hustings_cluster::config::Config;
-use hustings_cluster::recover::{StoredState, back_up};
+use hustings_cluster::recover::{FolderSummary, back_up};
 use serde_json::json;
 
 use super::super::args::Format;
@@ -36,7 +36,7 @@ pub(crate) struct BackupArgs {
 pub(crate) fn run(args: &BackupArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let config = Config::read_as_client(&target::config_path(args.config.as_ref())).map_err(ClusterFailure::from)?;
     let state = back_up(&config.data, &args.folder).map_err(ClusterFailure::from)?;
-    let StoredState { cluster, node, last_term, last_index, .. } = &state;
+    let FolderSummary { cluster, node, last_term, last_index, .. } = &state;
     let folder = args.folder.display();
     match args.format {
         Format::Json => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hustings_cluster::config::{Algorithms, Config};
-use hustings_cluster::recover::{self, Recovery, StoredState};
+use hustings_cluster::recover::{self, FolderSummary, Recovery};
 use serde_json::{Value, json};
 
 use super::super::args::Format;
@@ -91,7 +91,7 @@ fn begin(config: &Config, floor: u64, args: &RecoverArgs, console: &mut Console<
     Ok(Exit::Done)
 }
 
-fn show(state: &StoredState, format: Format, console: &mut Console<'_>) -> Result<Exit, Failure> {
+fn show(state: &FolderSummary, format: Format, console: &mut Console<'_>) -> Result<Exit, Failure> {
     match format {
         Format::Json => writeln!(console.out, "{}", stored(state))?,
         Format::Text => {
@@ -104,15 +104,15 @@ fn show(state: &StoredState, format: Format, console: &mut Console<'_>) -> Resul
     Ok(Exit::Done)
 }
 
-fn summary(state: &StoredState) -> String {
-    let StoredState { cluster, node, last_term, last_index, committed, .. } = state;
+fn summary(state: &FolderSummary) -> String {
+    let FolderSummary { cluster, node, last_term, last_index, committed, .. } = state;
     format!(
         "member {node} of cluster {cluster}: the last entry has term {last_term} and index {last_index}; entries up to \
          {committed} are known to be committed"
     )
 }
 
-fn stored(state: &StoredState) -> Value {
+fn stored(state: &FolderSummary) -> Value {
     json!({
         "cluster": state.cluster,
         "node": state.node.0,
