@@ -14,10 +14,10 @@
 //! - [`Node`](node::Node) is the member itself.
 //! - [`Client`](api::Client) sends a [`Request`](api::Request) to the node on its host: to campaign for an office, to
 //!   ask who holds it, or to operate the cluster.
-//! - [`Timeline`](timeline::Timeline) merges what several nodes remember, and [`Picture`](timeline::Picture) draws it.
 //! - [`recover`] copies a data folder, and continues a cluster that has lost its majority.
 //!
-//! Programs that only want leadership use `hustings::Elector`, which is built on the client.
+//! Programs that only want leadership use `hustings::Elector`, which is built on the client. `hustings-timeline` merges
+//! and draws what several nodes remember.
 //!
 //! The files of a cluster, and what one of its members reads:
 //!
@@ -99,7 +99,6 @@ pub mod systemd;
 pub mod testkit;
 #[cfg(test)]
 mod tests;
-pub mod timeline;
 pub mod timing;
 mod transport;
 mod wire;

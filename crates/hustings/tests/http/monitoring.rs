@@ -1,7 +1,7 @@
 //! Metrics and traces over HTTP.
 
 use hustings_cluster::api::{Trace, TraceEvent};
-use hustings_cluster::timeline::Timeline;
+use hustings_timeline::Timeline;
 
 use super::client::Api;
 use super::{ABC, HttpCluster};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use hustings_cluster::api::{Trace, TraceEvent};
-use hustings_cluster::timeline::{Timeline, TimelineEvent};
+use hustings_timeline::{Timeline, TimelineEvent};
 
 use super::Samples;
 use crate::processes::Cluster;

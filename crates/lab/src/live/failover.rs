@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hustings_cluster::api::{Change, Client, PeerClock, Trace, TraceEvent};
 use hustings_cluster::clock::{Clock, Timestamp};
-use hustings_cluster::timeline::{Mark, MarkKind, Picture, Timeline};
+use hustings_timeline::{Mark, MarkKind, Picture, Timeline};
 use serde_json::{Value, json};
 
 use super::window::{Handover, LastSign, Window};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hustings_cluster::api::TraceEvent;
-use hustings_cluster::timeline::{Timeline, TimelineEvent};
+use hustings_timeline::{Timeline, TimelineEvent};
 
 /// How much is shown before the last sign of the former holder, and after the next one holds the office.
 const BEFORE_NS: i64 = 20_000_000;
@@ -212,7 +212,7 @@ fn thin_out(timeline: &mut Timeline, lost_ns: i64, notes: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use hustings_cluster::api::TracedMessage;
-    use hustings_cluster::timeline::NodeClock;
+    use hustings_timeline::NodeClock;
 
     use super::*;
 

@@ -6,11 +6,11 @@ use hustings_cluster::api::{ClientError, RequestError};
 use hustings_cluster::config::{BootstrapError, ConfigError};
 use hustings_cluster::node::NodeError;
 use hustings_cluster::recover::RecoverError;
-use hustings_cluster::timeline::MergeError;
 use hustings_harness::HarnessError;
 use hustings_http::{ServeError, TokenFileError};
 use hustings_run::RunError;
 use hustings_text::{nearest, quote};
+use hustings_timeline::MergeError;
 
 use super::super::console::Exit;
 use super::node::is_wrong_use;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hustings_cluster::api::{Trace, TraceEvent};
-use hustings_cluster::timeline::{Picture, Timeline};
+use hustings_timeline::{Picture, Timeline};
 use serde_json::json;
 
 use super::super::console::{Console, Exit};

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use hustings_cluster::timeline::{Timeline, milliseconds};
+use hustings_timeline::{Timeline, milliseconds};
 
 /// The maximum size in bytes: Mermaid itself refuses texts above 50,000 characters.
 const MAX_BYTES: usize = 48_000;

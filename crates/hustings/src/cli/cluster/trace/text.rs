@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use hustings_cluster::api::TraceEvent;
-use hustings_cluster::timeline::{Timeline, milliseconds};
+use hustings_timeline::{Timeline, milliseconds};
 
 pub(super) fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = timeline.events.first().map(|event| event.at_ns) else {

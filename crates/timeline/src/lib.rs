@@ -9,9 +9,8 @@ mod transmission;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hustings_cluster::api::{Trace, TraceEvent, TraceRecord, TracedMessage};
 use serde::Serialize;
-
-use crate::api::{Trace, TraceEvent, TraceRecord, TracedMessage};
 
 pub use picture::{Mark, MarkKind, Picture};
 pub use transmission::{Transmission, milliseconds};
@@ -231,8 +230,8 @@ impl<'a> Merge<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::PeerClock;
-    use crate::clock::Timestamp;
+    use hustings_cluster::api::PeerClock;
+    use hustings_cluster::clock::Timestamp;
 
     fn message(peer: &str, stream: u64, number: u64) -> TracedMessage {
         let (peer, kind) = (peer.to_string(), "heartbeat".to_string());

@@ -1,7 +1,8 @@
 //! Messages on their way between two nodes.
 
+use hustings_cluster::api::{TraceEvent, TracedMessage};
+
 use super::{Timeline, TimelineEvent};
-use crate::api::{TraceEvent, TracedMessage};
 
 /// A message on its way between two nodes, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,9 @@
 //! What a picture shows, read from its text.
 
+use hustings_cluster::api::TracedMessage;
+
 use super::*;
-use crate::api::TracedMessage;
-use crate::timeline::{NodeClock, TimelineEvent};
+use crate::{NodeClock, TimelineEvent};
 
 const MS: i64 = 1_000_000;
 

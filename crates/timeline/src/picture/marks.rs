@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use hustings_cluster::api::TraceEvent;
 use hustings_text::svg::Element;
 
 use super::labels::Labels;
 use super::shapes::Shape;
 use super::{BAD, Drawing, GOLD, INK, MarkKind, PAPER, text};
-use crate::api::TraceEvent;
-use crate::timeline::milliseconds;
+use crate::milliseconds;
 
 /// A mark with its place.
 pub(super) struct PlacedMark<'a> {

@@ -14,10 +14,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use hustings_cluster::api::TraceEvent;
 use hustings_text::svg::{Element, Svg, number, path};
 
 use super::{Timeline, Transmission, milliseconds};
-use crate::api::TraceEvent;
 use labels::{FONT_SIZE, width_of};
 use marks::PlacedMark;
 use shapes::{COLOURS, Shape};
