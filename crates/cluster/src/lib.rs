@@ -72,8 +72,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`member`] and [`clock`] have the types that all of these share. [`process_tree`] and [`systemd`] are what `hustings
-//! run` has in common with the node, and [`faults`] is for tests.
+//! [`member`] and [`clock`] have the types that all of these share. [`systemd`] is what `hustings run` has in common
+//! with the node, and [`faults`] is for tests.
 
 pub mod api;
 mod byte_string;
@@ -86,11 +86,8 @@ mod format;
 #[cfg(test)]
 mod golden;
 mod identity;
-#[doc(hidden)]
-pub mod input_file;
 pub mod member;
 pub mod node;
-pub mod process_tree;
 pub mod recover;
 mod store;
 pub mod systemd;

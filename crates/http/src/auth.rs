@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::http::{HeaderMap, header};
 use hustings_cluster::api::Right;
 use hustings_cluster::config::Anonymous;
-use hustings_cluster::input_file::{self, InputFileError};
+use hustings_host::input_file::{self, InputFileError};
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use serde::Deserialize;
 use subtle::ConstantTimeEq;

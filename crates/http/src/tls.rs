@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hustings_cluster::config::HttpTls;
-use hustings_cluster::input_file::{self, MAX_PEM_BYTES};
+use hustings_host::input_file::{self, MAX_PEM_BYTES};
 use ring::digest::{SHA256, digest};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;

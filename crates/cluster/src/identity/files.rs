@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use hustings_host::input_file::{self, InputFileError, MAX_PEM_BYTES};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::config::Config;
-use crate::input_file::{self, InputFileError, MAX_PEM_BYTES};
 
 /// Why a certificate or key file cannot be used.
 #[derive(Debug, thiserror::Error)]

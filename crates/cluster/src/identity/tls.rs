@@ -218,13 +218,13 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
+    use hustings_host::input_file::MAX_PEM_BYTES;
     use hustings_protocol::Id;
     use rustls::pki_types::pem::PemObject;
     use time::Duration;
 
     use super::super::{Authority, CertifiedKey};
     use super::{CertificateDer, Clock, Identity, Member, Source, Tls, is_certificate_of};
-    use crate::input_file::MAX_PEM_BYTES;
     use crate::member::Role;
 
     fn member(id: u64, name: &str) -> Member {

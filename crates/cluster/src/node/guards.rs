@@ -20,6 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::{io, thread};
 
+use hustings_host::process_tree::kill_descendants;
 use mio::net::UnixStream;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -31,7 +32,6 @@ use super::{Node, NodeError};
 use crate::api::{Guard, Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
-use crate::process_tree::kill_descendants;
 
 /// An office, and the token of a lease.
 pub(super) type LeaseKey = (String, u64);

@@ -20,7 +20,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use hustings_cluster::api::Guard;
-use hustings_cluster::process_tree::{has_descendants, kill_descendants};
+use hustings_host::process_tree::{has_descendants, kill_descendants};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use self::cgroup::Cgroup;

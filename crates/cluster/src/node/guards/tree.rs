@@ -4,10 +4,10 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use hustings_host::process_tree::kill_descendants;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use super::kill_process;
-use crate::process_tree::kill_descendants;
 
 /// How long descendants may take to die, for instance in uninterruptible I/O, before the guardian is killed
 /// nevertheless.

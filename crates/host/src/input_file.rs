@@ -54,7 +54,7 @@ pub fn read_secret_of_service(path: &Path, max_bytes: u64) -> Result<Vec<u8>, In
 }
 
 /// Fails if the members of this group, which may use the node's socket, can read a secret.
-pub(crate) fn check_socket_group(secret: &Path, group: u32) -> Result<(), InputFileError> {
+pub fn check_socket_group(secret: &Path, group: u32) -> Result<(), InputFileError> {
     let rights = Rights::from(&std::fs::metadata(secret)?);
     let is_shared = rights.mode & 0o040 != 0 && rights.group == group;
     if is_shared { Err(InputFileError::SharedWithPrograms) } else { Ok(()) }
