@@ -64,10 +64,11 @@ fn ring(criterion: &mut Criterion) {
 fn wave(criterion: &mut Criterion) {
     let network = Topology::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
-    let mut plain = reference::Echo::new(&network);
+    let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
+    let mut plain = reference::Echo::new(graph);
     let mut group = criterion.benchmark_group("echo on a graph");
-    group.throughput(Throughput::Elements(plain.run(0).messages)).sample_size(10);
-    group.bench_function("loop", |bencher| bencher.iter(|| plain.run(0)));
+    group.throughput(Throughput::Elements(plain.run(graph, 0).messages)).sample_size(10);
+    group.bench_function("loop", |bencher| bencher.iter(|| plain.run(graph, 0)));
     engine(
         &mut group,
         "fast, counts and times",
@@ -89,8 +90,9 @@ fn election(criterion: &mut Criterion) {
     let network = Topology::Random { min: 5, max: 10 }.build(SIZE, 1).expect("such graphs exist");
     let ids: Vec<Id> = (0..u64::from(SIZE)).map(Id).collect();
     let rules = Aefa::protocol::<Id>(&AefaParams::default(), &Setting::of(&ids));
-    let mut plain = reference::Aefa::new(&network);
-    let mut run = || plain.run(&ids, 0, |id| id.0 as u32);
+    let Network::Graph(graph) = &network else { unreachable!("of so many nodes it is a graph") };
+    let mut plain = reference::Aefa::new(graph);
+    let mut run = || plain.run(graph, &ids, 0, |id| id.0 as u32);
     let mut group = criterion.benchmark_group("aefa on a graph");
     group.throughput(Throughput::Elements(run().messages)).sample_size(10);
     group.bench_function("loop", |bencher| bencher.iter(&mut run));

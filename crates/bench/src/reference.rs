@@ -1,8 +1,8 @@
 //! Hand-written reference loops over flat arrays, one for each workload of the benchmark. They know nothing of
 //! protocols, ports or traces. The benchmark compares the engine's speed with theirs, in the same process.
 
-use hustings_protocol::{Id, Port};
-use hustings_sim::topology::Network;
+use hustings_protocol::Id;
+use hustings_sim::topology::Graph;
 
 /// Chang–Roberts on a ring where all nodes start, including the announcement.
 #[derive(Debug)]
@@ -68,34 +68,14 @@ impl ChangRoberts {
     }
 }
 
-/// The links of a graph as flat arrays.
-#[derive(Debug)]
-struct Links {
-    /// Where each position's neighbours begin; one more entry than positions.
-    first: Vec<u32>,
-    /// The neighbours of all positions.
-    neighbours: Vec<u32>,
-}
-
-impl Links {
-    fn of(graph: &Network) -> Self {
-        let mut links = Links { first: vec![0], neighbours: Vec::with_capacity(2 * graph.links() as usize) };
-        for at in 0..graph.size() {
-            links.neighbours.extend((0..graph.degree(at)).map(|port| graph.peer(at, Port(port)).0));
-            links.first.push(links.neighbours.len() as u32);
-        }
-        links
-    }
-
-    fn neighbours(&self, at: u32) -> &[u32] {
-        &self.neighbours[self.first[at as usize] as usize..self.first[at as usize + 1] as usize]
-    }
+/// The neighbours of a position.
+fn links(graph: &Graph, at: u32) -> &[u32] {
+    &graph.slots()[graph.first()[at as usize] as usize..graph.first()[at as usize + 1] as usize]
 }
 
 /// The echo wave from one position.
 #[derive(Debug)]
 pub struct Echo {
-    links: Links,
     heard: Vec<u32>,
     parent: Vec<u32>,
     /// Receiver and sender of the messages of this tick, and of the next one.
@@ -105,28 +85,22 @@ pub struct Echo {
 
 impl Echo {
     /// Buffers for this graph, touched.
-    pub fn new(graph: &Network) -> Self {
+    pub fn new(graph: &Graph) -> Self {
         // Every link carries one message in each direction, at most all at once. The spare slot takes values that are
         // not kept.
-        let (size, most) = (graph.size() as usize, 2 * graph.links() as usize + 1);
-        Echo {
-            links: Links::of(graph),
-            heard: vec![1; size],
-            parent: vec![1; size],
-            now: vec![(1, 1); most],
-            next: vec![(1, 1); most],
-        }
+        let (size, most) = (graph.first().len() - 1, graph.slots().len() + 1);
+        Echo { heard: vec![1; size], parent: vec![1; size], now: vec![(1, 1); most], next: vec![(1, 1); most] }
     }
 
     /// Runs one wave.
-    pub fn run(&mut self, initiator: u32) -> Counted {
+    pub fn run(&mut self, graph: &Graph, initiator: u32) -> Counted {
         const NONE: u32 = u32::MAX;
-        let Links { first, neighbours } = &self.links;
+        let (first, neighbours) = (graph.first(), graph.slots());
         self.heard.fill(0);
         self.parent.fill(NONE);
         self.parent[initiator as usize] = initiator;
         let mut length = 0;
-        for &to in self.links.neighbours(initiator) {
+        for &to in links(graph, initiator) {
             self.now[length] = (to, initiator);
             length += 1;
         }
@@ -161,7 +135,6 @@ impl Echo {
 /// AEFA from one source: a wave that collects the greatest id, and one from the winner.
 #[derive(Debug)]
 pub struct Aefa {
-    links: Links,
     parent: Vec<u32>,
     awaited: Vec<u32>,
     greatest: Vec<Id>,
@@ -175,11 +148,10 @@ const ANSWERS: u32 = 1 << 31;
 
 impl Aefa {
     /// Buffers for this graph, touched.
-    pub fn new(graph: &Network) -> Self {
-        let (size, most) = (graph.size() as usize, 2 * graph.links() as usize + 1);
+    pub fn new(graph: &Graph) -> Self {
+        let (size, most) = (graph.first().len() - 1, graph.slots().len() + 1);
         let buffer = vec![(1, 1, Id(1)); most];
         Aefa {
-            links: Links::of(graph),
             parent: vec![1; size],
             awaited: vec![1; size],
             greatest: vec![Id(1); size],
@@ -189,26 +161,26 @@ impl Aefa {
     }
 
     /// Runs one election. `ids[at]` is the id of a position, and `at(id)` the position of an id.
-    pub fn run(&mut self, ids: &[Id], source: u32, at: impl Fn(Id) -> u32) -> Counted {
-        let election = self.wave(ids, source);
+    pub fn run(&mut self, graph: &Graph, ids: &[Id], source: u32, at: impl Fn(Id) -> u32) -> Counted {
+        let election = self.wave(graph, ids, source);
         let winner = at(self.greatest[source as usize]);
         let notify = u64::from(winner != source);
-        let announcement = self.wave(ids, winner);
+        let announcement = self.wave(graph, ids, winner);
         Counted {
             messages: election.messages + notify + announcement.messages,
             quiescent: election.quiescent + notify + announcement.quiescent,
         }
     }
 
-    fn wave(&mut self, ids: &[Id], source: u32) -> Counted {
+    fn wave(&mut self, graph: &Graph, ids: &[Id], source: u32) -> Counted {
         const NONE: u32 = u32::MAX;
-        let Links { first, neighbours } = &self.links;
+        let (first, neighbours) = (graph.first(), graph.slots());
         self.parent.fill(NONE);
         self.greatest.copy_from_slice(ids);
         self.parent[source as usize] = source;
-        self.awaited[source as usize] = self.links.neighbours(source).len() as u32;
+        self.awaited[source as usize] = links(graph, source).len() as u32;
         let mut length = 0;
-        for &to in self.links.neighbours(source) {
+        for &to in links(graph, source) {
             self.now[length] = (to, source, Id(0));
             length += 1;
         }

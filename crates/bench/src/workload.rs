@@ -199,17 +199,18 @@ impl Workload {
             driver: engine::on_graph::<_, LOAD>,
             expected: None,
         };
+        let Network::Graph(graph) = network else { unreachable!("a random network of this size is a graph") };
         Ok(match self.baseline() {
             Workload::Aefa => {
                 let mut places = vec![0; ids.len()];
                 ids.iter().zip(0..).for_each(|(id, at)| places[id.0 as usize] = at);
-                let mut plain = reference::Aefa::new(network);
-                let mut run = || plain.run(ids, 0, |id| places[id.0 as usize]);
+                let mut plain = reference::Aefa::new(graph);
+                let mut run = || plain.run(graph, ids, 0, |id| places[id.0 as usize]);
                 if self == Workload::Aefa { work.against_own(plan, run) } else { work.against_other(plan, &mut run) }
             }
             _ => {
-                let mut plain = reference::Echo::new(network);
-                work.against_own(plan, || plain.run(0))
+                let mut plain = reference::Echo::new(graph);
+                work.against_own(plan, || plain.run(graph, 0))
             }
         })
     }

@@ -86,13 +86,13 @@ impl Graph {
 
     /// Where each position's slots begin; one more entry than positions.
     #[inline(always)]
-    pub(crate) fn first(&self) -> &[u32] {
+    pub fn first(&self) -> &[u32] {
         &self.first
     }
 
     /// The neighbours of all positions, by slot.
     #[inline(always)]
-    pub(crate) fn slots(&self) -> &[u32] {
+    pub fn slots(&self) -> &[u32] {
         &self.neighbours
     }
 
