@@ -1,6 +1,7 @@
 //! Requests of clients and operators. Some are answered by the node itself; the others are forwarded to the
 //! coordinator.
 
+mod campaigns;
 pub(super) mod errors;
 mod metrics;
 mod operations;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 
 use hustings_protocol::Id;
 
+pub(super) use self::campaigns::check_campaign;
 use self::errors::refusal;
 pub(super) use self::operations::handle_forwarded;
 use self::reads::{Reader, Reads};
@@ -24,11 +26,9 @@ use super::elections::Candidates;
 use super::local_leases::LocalLeases;
 use super::normalise::Normalise;
 use super::table::OfficeName;
-use super::{ClientId, LEADER, Output};
+use super::{ClientId, Output};
 use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;
-use crate::config::{MAX_OFFICES, Mode};
-use crate::member::Role;
 use crate::wire::{ForwardedRequest, Message};
 
 /// How many forwarded requests may wait for a response.
@@ -366,46 +366,6 @@ fn finish(client: ClientId, request: Request, result: Result<(), RequestError>, 
 
 fn send_request(to: Id, number: u64, request: &Request, context: &mut Context<'_>) {
     context.send(to, Message::ForwardedRequest(ForwardedRequest::new(number, request)));
-}
-
-/// Checks whether a client may campaign for an office.
-pub(super) fn check_campaign(
-    client: ClientId,
-    office: &str,
-    mode: Option<Mode>,
-    known: &Known<'_>,
-    context: &Context<'_>,
-) -> Result<(), RequestError> {
-    let (settings, local, table) = (context.settings, known.local_leases, known.arbiter.table());
-    if let Err(problem) = crate::config::office_name(office) {
-        return Err(refusal("bad-request", problem));
-    }
-    let role = settings.own_role(table);
-    if role != Role::Elector {
-        return Err(refusal("not-an-elector", format!("this node is a {role}, which never holds an office")));
-    }
-    let limit = settings.limits.campaigns;
-    if local.campaign_count(client) >= limit {
-        return Err(refusal(
-            "too-many",
-            format!("a connection may campaign for at most {limit} offices (`limits.campaigns`)"),
-        ));
-    }
-    if !local.is_campaigning_for(office) && local.campaigned_offices() >= MAX_OFFICES {
-        let message =
-            format!("the clients of this node already campaign for {MAX_OFFICES} offices, which is the maximum");
-        return Err(refusal("too-many", message));
-    }
-    if office != LEADER && !table.offices.contains(office) && table.remaining_capacity() == 0 {
-        let message =
-            format!("there are already {MAX_OFFICES} offices, which is the maximum, and all of them are held");
-        return Err(refusal("too-many", message));
-    }
-    let actual = table.offices.get(office).map_or(settings.policy(office).mode, |known| known.mode);
-    match mode.filter(|mode| *mode != actual) {
-        Some(_) => Err(refusal("other-mode", format!("the office `{office}` is {actual:?}").to_lowercase())),
-        None => Ok(()),
-    }
 }
 
 /// A reply to one client.
