@@ -313,6 +313,7 @@ impl Requests {
             Reader::Client(client, Request::Leader { office } | Request::Watch { office: Some(office) }) => {
                 let status = status::office_status(&office, is_confirmed, known, context);
                 context.reply(client, Reply::Office(status));
+                self.watchers.handle_answer(client, &office, is_confirmed, known, context);
             }
             Reader::Client(client, Request::Completed { office, key }) => {
                 let completion = status::completion(&office, &key, known.arbiter.table());
@@ -334,6 +335,7 @@ impl Requests {
                 for name in names {
                     let status = status::office_status(&name, is_confirmed, known, context);
                     context.reply(client, Reply::Office(status));
+                    self.watchers.handle_answer(client, &name, is_confirmed, known, context);
                 }
             }
             Reader::Watchers => self.watchers.publish_confirmed(is_confirmed, known, context),

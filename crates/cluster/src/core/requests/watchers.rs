@@ -107,6 +107,29 @@ impl Watchers {
         self.has_quorum = has_quorum;
     }
 
+    /// A client that asked for an office was told its state. If it was confirmed, it need not be told again. If it was
+    /// not, all who watch are told when it can be: for the others, nothing may have changed.
+    pub(super) fn handle_answer(
+        &mut self,
+        client: ClientId,
+        office: &str,
+        is_confirmed: bool,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) {
+        let by_name = self.clients_of.get(office).is_some_and(|clients| clients.contains(&client));
+        if !by_name && !self.of_everything.contains(&client) {
+            return;
+        }
+        let office = OfficeName::from(office);
+        if !is_confirmed {
+            self.published.remove(&office);
+            self.marked.insert(office);
+        } else if let Some(state) = state(&office, true, known, context) {
+            self.published.entry(office).or_insert(state);
+        }
+    }
+
     /// Publishes offices that are no longer current at once. Returns whether others changed, which must be confirmed
     /// before they are published.
     pub(super) fn publish_outdated(&mut self, known: &Known<'_>, context: &mut Context<'_>) -> bool {

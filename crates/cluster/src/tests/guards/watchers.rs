@@ -4,6 +4,8 @@ use super::harness::{TestCluster, config};
 use crate::api::{Reply, Request};
 use crate::member::Role;
 
+const THREE: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
+
 /// One node, which holds what a client of it campaigns for.
 fn node() -> TestCluster {
     let mut cluster = TestCluster::new(vec![config(1, &[(1, Role::Elector)])]);
@@ -37,6 +39,48 @@ fn a_client_is_told_of_the_offices_that_it_watches_and_of_no_other() {
     cluster.advance_ms(500);
     assert_eq!(told(&mut cluster, 7), [("job".to_string(), true)]);
     assert_eq!(told(&mut cluster, 8), []);
+}
+
+#[test]
+fn a_client_is_told_the_first_state_of_a_held_office_once() {
+    let mut cluster = node();
+    cluster.campaign(1, 1, "job", None);
+    cluster.advance_ms(500);
+    watch(&mut cluster, 7, Some("job"));
+    assert_eq!(told(&mut cluster, 7), [("job".to_string(), true)]);
+    watch(&mut cluster, 8, None);
+    let all = told(&mut cluster, 8);
+    assert_eq!(all.iter().filter(|(office, _)| office == "job").count(), 1, "{all:?}");
+    assert_eq!(told(&mut cluster, 7), []);
+}
+
+/// The others were told before that the office is held, and that has not changed.
+#[test]
+fn a_client_whose_first_state_was_not_confirmed_is_told_when_it_is() {
+    for (former, later) in [(Some("job"), Some("job")), (None, Some("job")), (Some("job"), None)] {
+        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
+        cluster.campaign(2, 2, "job", None);
+        cluster.advance_ms(1_000);
+        let watch = |cluster: &mut TestCluster, client: u64, office: Option<&str>, ms| {
+            cluster.request(2, client, Request::Watch { office: office.map(str::to_string) });
+            cluster.advance_ms(ms);
+            is_current(cluster, client)
+        };
+        assert_eq!(watch(&mut cluster, 8, former, 100), Some(true));
+        cluster.lost_reads = true;
+        assert_eq!(watch(&mut cluster, 9, later, 400), Some(false), "no read can be confirmed");
+        cluster.lost_reads = false;
+        cluster.advance_ms(300);
+        assert_eq!(is_current(&mut cluster, 9), Some(true), "{former:?} {later:?}");
+    }
+}
+
+/// What a client of the second node was last told of `job`.
+fn is_current(cluster: &mut TestCluster, client: u64) -> Option<bool> {
+    cluster.take_replies(2, client).into_iter().rev().find_map(|reply| match reply {
+        Reply::Office(status) if status.office == "job" => Some(status.current),
+        _ => None,
+    })
 }
 
 #[test]
