@@ -107,24 +107,24 @@ impl fmt::Display for Problem {
 
 /// Parses the parts of a text, and makes errors that carry the whole text.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     text: &'a str,
     allowed: &'static str,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of a text; `allowed` says what errors suggest.
-    pub(crate) fn new(text: &'a str, allowed: &'static str) -> Self {
+    pub fn new(text: &'a str, allowed: &'static str) -> Self {
         Reader { text, allowed }
     }
 
     /// The error about a problem.
-    pub(crate) fn wrong(self, problem: Problem, nearest: Option<String>) -> ParseError {
+    pub fn wrong(self, problem: Problem, nearest: Option<String>) -> ParseError {
         ParseError { text: self.text.to_string(), problem, allowed: self.allowed, nearest }
     }
 
     /// The error about an unknown word.
-    pub(crate) fn unknown(self, word: &str, known: &[&str]) -> ParseError {
+    pub fn unknown(self, word: &str, known: &[&str]) -> ParseError {
         if word.is_empty() {
             return self.wrong(Problem::Empty, None);
         }
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number within bounds.
-    fn whole(self, piece: &str, min: u64, max: u64) -> Result<u64, ParseError> {
+    pub fn whole(self, piece: &str, min: u64, max: u64) -> Result<u64, ParseError> {
         if piece.is_empty() {
             return Err(self.wrong(Problem::Empty, None));
         }

@@ -45,7 +45,7 @@ pub use recorded::{ReplayFileError, Replayed, replayed};
 pub use spec::{BuiltScenario, ElectionSpec, Faults};
 
 pub use crate::parse::{
-    ParseError, Problem,
+    ParseError, Problem, Reader,
     ids::{Ids, Values},
     starts::Starts,
 };

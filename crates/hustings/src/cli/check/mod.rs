@@ -4,7 +4,6 @@ mod all;
 mod args;
 mod counterexample;
 mod json;
-mod reader;
 mod rows;
 mod text;
 mod values;

@@ -5,9 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hustings_check::{Channels, Timing};
-use hustings_sim::simulate::{Ids, ParseError, Problem, Starts};
-
-use super::reader::Reader;
+use hustings_sim::simulate::{Ids, ParseError, Problem, Reader, Starts};
 
 /// The value of `--ids`: the orders of the ids to explore.
 #[derive(Clone, PartialEq, Eq, Debug)]
