@@ -118,14 +118,20 @@ fn polls_begin_when_the_leader_knows_what_is_committed() {
     assert!(last_poll(&mut cluster, 2).is_some());
 }
 
-#[test]
-fn a_farewell_of_a_later_incarnation_does_not_end_the_lease_of_an_earlier_one() {
+/// Three nodes of which the third held an office until it was killed. Returns its token, too.
+fn holder_killed() -> (TestCluster, Option<u64>) {
     let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
     (1..=3).for_each(|node| cluster.campaign(node, node, "job", None));
     cluster.advance_ms(1_000);
-    let before = cluster.token(3, "job");
-    assert!(before.is_some(), "the highest-ranked node holds it");
+    let token = cluster.token(3, "job");
+    assert!(token.is_some(), "the highest-ranked node holds it");
     cluster.kill(3);
+    (cluster, token)
+}
+
+#[test]
+fn a_farewell_of_a_later_incarnation_does_not_end_the_lease_of_an_earlier_one() {
+    let (mut cluster, before) = holder_killed();
     for node in [1, 2] {
         cluster.drive(node, |core, now| core.handle_connected(Id(3), 7, now));
         cluster.deliver(3, node, Message::Leave);
@@ -140,12 +146,7 @@ fn a_farewell_of_a_later_incarnation_does_not_end_the_lease_of_an_earlier_one() 
 #[test]
 fn the_lease_of_an_incarnation_outlives_a_short_one_that_follows() {
     for leaves in [true, false] {
-        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
-        (1..=3).for_each(|node| cluster.campaign(node, node, "job", None));
-        cluster.advance_ms(1_000);
-        let before = cluster.token(3, "job");
-        assert!(before.is_some(), "the highest-ranked node holds it");
-        cluster.kill(3);
+        let (mut cluster, before) = holder_killed();
         let leader = cluster.last_leader_heartbeat(1, 3);
         for (incarnation, applied) in [(7, 0), (8, u64::MAX)] {
             for node in [1, 2] {
