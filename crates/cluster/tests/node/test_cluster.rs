@@ -32,13 +32,16 @@ impl TestCluster {
     pub(crate) fn new(count: usize) -> TestCluster {
         let folder = tempfile::tempdir().expect("create a temporary folder");
         let host = unused_loopback_host();
-        let members = (0..count).map(|index| MemberSpec {
+        // All are open at the same time, so that no two get the same port.
+        let ports: Vec<TcpListener> = (0..count).map(|_| free_port(&host)).collect();
+        let members = ports.iter().enumerate().map(|(index, port)| MemberSpec {
             name: char::from(b'a' + index as u8).to_string(),
-            address: free_address(&host),
+            address: port.local_addr().expect("it is bound").to_string(),
             priority: index as u32,
             role: Role::Elector,
         });
         let plan = ClusterSpec::new("cluster", members.collect());
+        drop(ports);
         let founded = bootstrap(&folder.path().join("cluster"), &plan).expect("the plan is sound");
         let folders = founded.into_iter().map(|member| member.folder).collect();
         TestCluster { _folder: folder, folders, nodes: (0..count).map(|_| None).collect() }
@@ -163,7 +166,6 @@ fn unused_loopback_host() -> String {
     format!("127.{}.{}.{}", 1 + (number >> 16) % 250, (number >> 8) % 256, 1 + number % 254)
 }
 
-fn free_address(host: &str) -> String {
-    let listener = TcpListener::bind((host, 0)).expect("loopback is there");
-    listener.local_addr().expect("it is bound").to_string()
+fn free_port(host: &str) -> TcpListener {
+    TcpListener::bind((host, 0)).expect("loopback is there")
 }
