@@ -48,6 +48,22 @@ fn a_member_whose_disk_fails_is_no_candidate() {
 }
 
 #[test]
+fn a_leader_of_the_arbiter_whose_disk_fails_is_replaced_at_once() {
+    for heals in [false, true] {
+        let mut cluster = cluster(Mode::Fenced);
+        assert_eq!(cluster.node(2).core.arbiter_leader(), Some(Id(1)));
+        cluster.drive(1, |core, now| core.handle_disk_failed(now));
+        if heals {
+            cluster.drive(1, |core, now| core.handle_persisted(0, now));
+        }
+        cluster.advance_ms(200);
+        let leader = cluster.node(2).core.arbiter_leader();
+        assert!(leader.is_some() && leader == cluster.node(3).core.arbiter_leader(), "{leader:?}");
+        assert!(heals || leader != Some(Id(1)), "it cannot lead");
+    }
+}
+
+#[test]
 fn a_leader_of_the_arbiter_whose_disk_hangs_makes_room() {
     let mut cluster = cluster(Mode::Fenced);
     cluster.node(1).is_disk_stuck = true;

@@ -28,6 +28,11 @@ impl RaftArbiter {
     }
 
     pub(super) fn handle_heartbeat(&mut self, from: Id, heartbeat: Heartbeat, context: &mut Context<'_>) {
+        let is_plain = heartbeat.leader.is_none() && heartbeat.follower.is_none();
+        if is_plain && self.consensus.leader() == Some(from) {
+            // A leader says so with every heartbeat: it has stepped down.
+            self.handle_leader_lost(context);
+        }
         if let Some(leader) = heartbeat.leader {
             self.handle_leader_heartbeat(from, leader, context);
         }
