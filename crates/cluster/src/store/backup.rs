@@ -42,12 +42,17 @@ fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
 
 /// Writes what was read to an empty folder, as a copy.
 pub(crate) fn write_backup(folder: &Path, contents: Contents) -> Result<(), StoreError> {
-    let files: Box<dyn Files> = Box::new(Folder::open_existing(folder)?);
+    write_backup_in(Box::new(Folder::open_existing(folder)?), folder, contents)
+}
+
+pub(super) fn write_backup_in(files: Box<dyn Files>, folder: &Path, contents: Contents) -> Result<(), StoreError> {
     for (name, bytes) in [(MARKER, NOTE.as_bytes()), (HEADER, &contents.identity.encode()?)] {
         let path = folder.join(name);
         let mut file = files.create(name).map_err(StoreError::io("create", &path))?;
         file.write_at(0, bytes).map_err(StoreError::io("write", &path))?;
         file.sync().map_err(StoreError::io("sync", &path))?;
+        // A crash must not leave what looks like a node's folder.
+        files.sync().map_err(StoreError::io("sync", folder))?;
     }
     Store::new(files, folder.to_path_buf(), contents.identity, contents.state).write_everything()
 }

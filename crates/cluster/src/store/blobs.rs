@@ -4,6 +4,9 @@
 //! is durable before a snapshot replaces those entries. So nothing waits for it until then. A file may be longer than
 //! what the snapshot refers to: the rest is in the log, and is written again. A file that no snapshot refers to and no
 //! entry continues is garbage, and removed after the next snapshot.
+//!
+//! After a failure the files that were not durable are not believed: each is written anew under another name, made
+//! durable and renamed, so that what a snapshot refers to is there meanwhile.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +20,8 @@ use crate::core::table::PIECE_BYTES;
 
 /// The names of blobs begin with it.
 const PREFIX: &str = "state-";
+/// A blob that is written anew.
+const NEW_BLOB: &str = "state.new";
 /// More bytes than this are made durable without waiting for a snapshot.
 const MAX_UNSYNCED_BYTES: usize = 1 << 20;
 /// How much is read at most.
@@ -87,6 +92,15 @@ pub(super) fn read_all(
     Ok(blobs)
 }
 
+/// Whether the files that were read contain these blobs. A file may be longer.
+pub(super) fn contain(found: &Blobs, expected: &Blobs) -> bool {
+    let starts_with = |found: &Bytes, piece: &Bytes| found.starts_with(piece);
+    expected.iter().all(|(blob, pieces)| {
+        let found = found.get(blob).map(Vec::as_slice).unwrap_or_default();
+        found.len() >= pieces.len() && found.iter().zip(pieces).all(|(found, piece)| starts_with(found, piece))
+    })
+}
+
 /// What is not durable yet.
 #[derive(Default)]
 pub(super) struct BlobFiles {
@@ -99,11 +113,11 @@ pub(super) struct BlobFiles {
 }
 
 /// A file that is not durable.
-struct Unsynced {
-    handle: Option<Box<dyn Handle>>,
-    /// The first piece that is not written. After a failed sync, everything is written again: the kernel may have
-    /// dropped what it could not write.
-    next: usize,
+enum Unsynced {
+    /// The file, if it is open, and the first piece that is not written.
+    Written(Option<Box<dyn Handle>>, usize),
+    /// Nobody knows what the file contains.
+    Suspect,
 }
 
 impl BlobFiles {
@@ -113,31 +127,41 @@ impl BlobFiles {
             BlobWrite::Piece { blob, index, data } => {
                 self.unsynced_bytes += data.len();
                 let index = *index as usize;
-                let file = self.unsynced.entry(*blob).or_insert(Unsynced { handle: None, next: index });
-                file.next = file.next.min(index);
+                if let Unsynced::Written(_, next) = self.unsynced.entry(*blob).or_insert(Unsynced::Written(None, index))
+                {
+                    *next = index.min(*next);
+                }
             }
             BlobWrite::Retain { .. } => self.removals.push(write.clone()),
         }
     }
 
-    /// Notes that no blob of `state` is on this disk.
+    /// Notes that no blob of `state` may be on this disk.
     pub(super) fn note_all(&mut self, state: &State) {
-        self.unsynced.extend(state.blobs.keys().map(|blob| (*blob, Unsynced { handle: None, next: 0 })));
+        self.unsynced.extend(state.blobs.keys().map(|blob| (*blob, Unsynced::Written(None, 0))));
+    }
+
+    /// Believes nothing about files that are not durable.
+    pub(super) fn distrust(&mut self) {
+        self.unsynced.values_mut().for_each(|file| *file = Unsynced::Suspect);
     }
 
     /// Writes what was noted, not yet durable.
     pub(super) fn write(&mut self, state: &State, files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
         for (blob, file) in &mut self.unsynced {
-            let (name, pieces) = (name(*blob), state.blobs.get(blob).map(Vec::as_slice).unwrap_or_default());
+            let (Unsynced::Written(handle, next), Some(pieces)) = (file, state.blobs.get(blob)) else { continue };
+            let name = name(*blob);
             let path = folder.join(&name);
-            if file.handle.is_none() {
-                self.has_new_names = true;
-                file.handle = Some(files.open(&name).map_err(StoreError::io("open", &path))?);
-            }
-            let Some(handle) = &mut file.handle else { continue };
-            for (index, piece) in pieces.iter().enumerate().skip(file.next) {
-                handle.write_at((index * PIECE_BYTES) as u64, piece).map_err(StoreError::io("write", &path))?;
-                file.next = index + 1;
+            let open = match handle {
+                Some(open) => open,
+                None => {
+                    self.has_new_names = true;
+                    handle.insert(files.open(&name).map_err(StoreError::io("open", &path))?)
+                }
+            };
+            for (index, piece) in pieces.iter().enumerate().skip(*next) {
+                open.write_at((index * PIECE_BYTES) as u64, piece).map_err(StoreError::io("write", &path))?;
+                *next = index + 1;
             }
         }
         Ok(())
@@ -145,21 +169,29 @@ impl BlobFiles {
 
     /// Makes all blobs durable.
     pub(super) fn sync(&mut self, state: &State, files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+        self.try_sync(state, files, folder).inspect_err(|_| self.distrust())
+    }
+
+    fn try_sync(&mut self, state: &State, files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
         self.write(state, files, folder)?;
-        while let Some(mut entry) = self.unsynced.first_entry() {
-            let path = folder.join(name(*entry.key()));
-            let file = entry.get_mut();
-            if let Some(Err(error)) = file.handle.as_mut().map(|handle| handle.sync()) {
-                file.next = 0;
-                return Err(StoreError::io("sync", &path)(error));
+        for (blob, file) in &mut self.unsynced {
+            match (file, state.blobs.get(blob)) {
+                (Unsynced::Written(Some(handle), _), _) => {
+                    handle.sync().map_err(StoreError::io("sync", &folder.join(name(*blob))))?;
+                }
+                (Unsynced::Suspect, Some(pieces)) => {
+                    self.has_new_names = true;
+                    write_anew(*blob, pieces, files, folder)?;
+                }
+                // It was removed meanwhile.
+                (Unsynced::Written(None, _) | Unsynced::Suspect, _) => {}
             }
-            entry.remove();
         }
-        self.unsynced_bytes = 0;
         if self.has_new_names {
             files.sync().map_err(StoreError::io("sync", folder))?;
-            self.has_new_names = false;
         }
+        (self.has_new_names, self.unsynced_bytes) = (false, 0);
+        self.unsynced.clear();
         Ok(())
     }
 
@@ -180,4 +212,15 @@ impl BlobFiles {
             }
         }
     }
+}
+
+/// Writes a blob to a new file, which replaces the old one.
+fn write_anew(blob: u64, pieces: &[Bytes], files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(NEW_BLOB);
+    let mut file = files.create(NEW_BLOB).map_err(StoreError::io("create", &path))?;
+    for (index, piece) in pieces.iter().enumerate() {
+        file.write_at((index * PIECE_BYTES) as u64, piece).map_err(StoreError::io("write", &path))?;
+    }
+    file.sync().map_err(StoreError::io("sync", &path))?;
+    files.rename(NEW_BLOB, &name(blob)).map_err(StoreError::io("rename", &path))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 
 use super::StoreError;
 
@@ -16,7 +16,7 @@ pub(super) const MAX_FILE_BYTES: u64 = 512 << 20;
 pub(super) trait Files: Send {
     /// The names of all files, in order.
     fn names(&self) -> io::Result<Vec<String>>;
-    /// Reads a whole file; `None` if it does not exist.
+    /// Reads a whole file, from the disk where it can; `None` if it does not exist.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
     /// Creates a file for writing. An existing file is truncated.
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>>;
@@ -28,6 +28,8 @@ pub(super) trait Files: Send {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes created, renamed and removed names durable.
     fn sync(&self) -> io::Result<()>;
+    /// A random number, to identify a new store.
+    fn random(&self) -> io::Result<u128>;
 }
 
 /// A file open for writing.
@@ -121,6 +123,9 @@ impl Files for Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
+        // What the kernel could not write may still be in its cache, as if it were on the disk. Not every file system
+        // knows this request.
+        let _ = fadvise(&file, 0, None, Advice::DontNeed);
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
@@ -147,6 +152,12 @@ impl Files for Folder {
 
     fn sync(&self) -> io::Result<()> {
         self.handle.sync_all()
+    }
+
+    fn random(&self) -> io::Result<u128> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(u128::from_le_bytes(bytes))
     }
 }
 

@@ -30,11 +30,9 @@ impl fmt::Display for Identity {
 }
 
 impl Identity {
-    /// Generates the identity of a new store.
-    pub(super) fn generate(owner: &StoreOwner) -> Result<Self, getrandom::Error> {
-        let mut store = [0; 16];
-        getrandom::fill(&mut store)?;
-        Ok(Identity { cluster: owner.cluster.clone(), id: owner.id, store: u128::from_le_bytes(store) })
+    /// The identity of a new store.
+    pub(super) fn new(owner: &StoreOwner, store: u128) -> Self {
+        Identity { cluster: owner.cluster.clone(), id: owner.id, store }
     }
 
     /// The initial value of the store's checksums, so that a block of another store is never valid.

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::blobs::BlobFiles;
+use super::blobs::{self, BlobFiles};
 use super::block::{self, BLOCK, Batch};
 use super::files::{Files, Handle};
 use super::header::Identity;
+use super::open::load;
 use super::state::State;
 use super::{StoreError, Write, record};
 
@@ -26,10 +27,10 @@ pub(crate) struct Store {
     /// For error messages.
     pub(super) folder: PathBuf,
     identity: Identity,
-    /// What the file contains, or will contain once a failed write has been repeated.
+    /// What the files contain, or will contain once a failed write has been repeated.
     state: State,
-    /// `None` if the file does not match `state` or cannot be trusted. Then everything is rewritten before anything is
-    /// acknowledged.
+    /// `None` if nothing on the disk is believed: after a failure, and before the first file. Then everything is written
+    /// anew and read back before anything is acknowledged.
     log: Option<Log>,
     /// The blobs that are not durable yet.
     blobs: BlobFiles,
@@ -52,6 +53,8 @@ struct Log {
     durable: usize,
     /// Beyond this length the file is rewritten.
     bound: usize,
+    /// From this end on, room is allocated in advance.
+    reserve_at: usize,
     /// The number of batches.
     batches: u64,
 }
@@ -90,7 +93,7 @@ impl Store {
     }
 
     /// Applies several writes in order, and makes them durable together if one of them asks for it.
-    pub(super) fn write_all(&mut self, writes: &[Write]) -> Result<(), StoreError> {
+    pub(crate) fn write_all(&mut self, writes: &[Write]) -> Result<(), StoreError> {
         if let Some(reason) = &self.broken {
             return Err(StoreError::OutOfOrder(format!("an earlier write failed: {reason}")));
         }
@@ -135,22 +138,59 @@ impl Store {
             write.blobs.iter().for_each(|blob| self.blobs.note(blob));
             self.applied = write.number;
         }
-        self.blobs.write(&self.state, &*self.files, &self.folder)?;
-        let done = match &self.log {
-            Some(_) if fresh.iter().all(|write| write.snapshot.is_none()) => self.append(fresh),
-            _ => self.rewrite(),
-        };
-        let done = done.and_then(|()| if writes.iter().any(|write| write.sync) { self.sync() } else { Ok(()) });
+        let done = self.write_down(fresh, writes.iter().any(|write| write.sync));
         match &done {
             Ok(()) => {
                 self.retry_from = None;
                 self.blobs.remove_obsolete(&*self.files);
             }
-            // The file may contain part of a batch, and another batch in the same place could be mistaken for it. After
-            // a failed sync the kernel may have dropped the data, and the next sync would not report that.
-            Err(_) => self.log = None,
+            Err(_) => self.distrust(),
         }
         done
+    }
+
+    /// Writes what is part of the state already.
+    fn write_down(&mut self, fresh: &[Write], sync: bool) -> Result<(), StoreError> {
+        if self.log.is_none() {
+            return self.restore();
+        }
+        if fresh.iter().any(|write| write.snapshot.is_some()) {
+            return self.rewrite();
+        }
+        self.blobs.write(&self.state, &*self.files, &self.folder)?;
+        self.append(fresh)?;
+        if sync { self.sync() } else { Ok(()) }
+    }
+
+    /// Believes nothing any more: after a failure a file may contain part of a batch, and another batch in the same
+    /// place could be mistaken for it; and the kernel may have dropped what it could not write, which the next sync
+    /// would not report.
+    fn distrust(&mut self) {
+        self.log = None;
+        self.blobs.distrust();
+    }
+
+    /// Writes everything anew after a failure, and reads it back.
+    fn restore(&mut self) -> Result<(), StoreError> {
+        self.rewrite()?;
+        match self.is_recorded()? {
+            true => Ok(()),
+            false => Err(StoreError::Corrupt {
+                file: self.folder.join(LOG),
+                offset: 0,
+                expected: "what was written a moment ago".to_string(),
+                found: "something else".to_string(),
+            }),
+        }
+    }
+
+    /// Whether the files contain the state.
+    fn is_recorded(&self) -> Result<bool, StoreError> {
+        let found = load(&*self.files, &self.folder)?;
+        let encode = |state| record::encode_all(&self.identity, state);
+        Ok(found.torn_at.is_none()
+            && encode(&found.state)? == encode(&self.state)?
+            && blobs::contain(&found.state.blobs, &self.state.blobs))
     }
 
     /// Appends a batch, not yet durable.
@@ -204,28 +244,53 @@ impl Store {
         Ok(())
     }
 
-    /// Does work that can follow an acknowledgement: rewrites a long file and allocates room in advance. If it fails,
-    /// the next write does it, or does without.
-    pub(super) fn maintain(&mut self) {
-        if self.blobs.wants_sync() {
-            // If it fails, the next snapshot tries again.
-            let _ = self.blobs.sync(&self.state, &*self.files, &self.folder);
+    /// Does work that can follow an acknowledgement: makes blobs durable, rewrites a long file and allocates room in
+    /// advance. If it fails, the next write does it, or does without.
+    pub(crate) fn maintain(&mut self) {
+        if self.log.is_none() {
+            return;
         }
-        let Some(log) = &self.log else { return };
-        if log.end > log.bound && self.rewrite().is_err() {
-            // Do not retry at every write: the disk may be full.
-            if let Some(log) = &mut self.log {
-                log.bound = log.end + ALLOCATION_STEP;
-            }
+        let is_blob_lost = self.blobs.wants_sync() && self.blobs.sync(&self.state, &*self.files, &self.folder).is_err();
+        if is_blob_lost {
+            self.distrust();
+        } else if self.make_room().is_err() {
+            self.reopen();
         }
-        // Without it there may still be room for many writes. Only a failed sync makes the file useless.
-        let _ = self.ensure_allocated(PREALLOCATE);
+    }
+
+    /// Rewrites a long file, and allocates room in advance. Neither is tried again at every write: the disk may be full.
+    fn make_room(&mut self) -> Result<(), StoreError> {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        if log.end > log.bound {
+            log.bound = log.end + ALLOCATION_STEP;
+            self.rewrite()?;
+        }
+        let Some(log) = &mut self.log else { return Ok(()) };
+        if log.end < log.reserve_at {
+            return Ok(());
+        }
+        log.reserve_at = log.end + PREALLOCATE / 4;
+        self.ensure_allocated(PREALLOCATE)
+    }
+
+    /// After a failure that concerns a new file, or the end of this one, where nothing is written yet: keeps this one if
+    /// it contains the state. On a full disk it may have room for many more writes.
+    fn reopen(&mut self) {
+        match (self.files.open(LOG), self.is_recorded(), &mut self.log) {
+            (Ok(handle), Ok(true), Some(log)) => log.handle = handle,
+            _ => self.distrust(),
+        }
+    }
+
+    /// Writes all blobs with the next write, whether or not they seem to be on the disk already.
+    pub(super) fn write_all_blobs(&mut self) {
+        self.blobs.note_all(&self.state);
     }
 
     /// Writes everything, blobs included, to a folder that has none of it.
     pub(super) fn write_everything(&mut self) -> Result<(), StoreError> {
-        self.blobs.note_all(&self.state);
-        self.rewrite()
+        self.write_all_blobs();
+        self.restore()
     }
 
     /// Writes everything to a new file, which replaces the old one. It is durable when this returns.
@@ -267,7 +332,7 @@ impl Store {
         }
         handle.sync().map_err(StoreError::io("sync", path))?;
         let bound = REWRITE_THRESHOLD.max(4 * end);
-        Ok(Log { handle, allocated, end, durable: end, bound, batches: batches.len() as u64 })
+        Ok(Log { handle, allocated, end, durable: end, bound, reserve_at: 0, batches: batches.len() as u64 })
     }
 }
 

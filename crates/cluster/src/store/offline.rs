@@ -82,6 +82,8 @@ impl OfflineStore {
         let OfflineStore { files, folder, contents } = self;
         let state = State { blobs: contents.state.blobs, ..State::default() };
         let mut store = Store::new(files, folder, contents.identity, state);
+        // The node may have been killed before it made them durable.
+        store.write_all_blobs();
         let write = Write {
             number: 1,
             blobs: pieces,

@@ -60,11 +60,7 @@ fn missing(folder: &Path, name: &str, expected: &str) -> StoreError {
 }
 
 fn create(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
-    let identity = Identity::generate(owner).map_err(|error| StoreError::Io {
-        action: "generate an id for",
-        path: folder.to_path_buf(),
-        source: error.into(),
-    })?;
+    let identity = Identity::new(owner, files.random().map_err(StoreError::io("generate an id for", folder))?);
     let new_header = folder.join(NEW_HEADER);
     let mut header = files.create(NEW_HEADER).map_err(StoreError::io("create", &new_header))?;
     header.write_at(0, &identity.encode()?).map_err(StoreError::io("write", &new_header))?;

@@ -1,6 +1,7 @@
 //! The options of a simulated cluster, and random faults.
 
 use crate::faults::DisabledRules;
+use crate::store::tests::fake::{Fault, Operations};
 use crate::tests::cluster::{Rng, SimCluster};
 use crate::timing::Timing;
 
@@ -69,7 +70,7 @@ impl FaultInjector {
                 cluster.read_leader(node, "job");
                 cluster.read_leader(node, "fast");
             });
-            match self.0.below(16) {
+            match self.0.below(19) {
                 0 => cluster.kill(node),
                 1 | 2 => (0..cluster.size()).for_each(|node| cluster.start(node)),
                 3 => cluster.freeze(node),
@@ -97,10 +98,35 @@ impl FaultInjector {
                 11 => cluster.leave(node),
                 12 => cluster.replace_disk(node),
                 13 => (0..cluster.size()).for_each(|node| cluster.repair_disk(node)),
+                15 | 16 => {
+                    let fault = self.disk_fault();
+                    cluster.fail_disk(node, fault);
+                }
+                17 => (0..cluster.size()).for_each(|node| cluster.heal_disk(node)),
                 14 => left = left.saturating_sub(self.flap(cluster, node)),
                 _ => {}
             }
         }
+    }
+
+    /// Disks fail and work again, and nodes are killed and started, more often than anything else.
+    pub(crate) fn fail_disks(&mut self, cluster: &mut SimCluster) {
+        let node = self.0.below(cluster.size() as u64) as usize;
+        match self.0.below(8) {
+            0..4 => {
+                let fault = self.disk_fault();
+                cluster.fail_disk(node, fault);
+            }
+            4 => cluster.heal_disk(node),
+            5 => cluster.kill(node),
+            _ => (0..cluster.size()).for_each(|node| cluster.start(node)),
+        }
+    }
+
+    /// Some operations of a disk fail, once or until it is healed.
+    pub(crate) fn disk_fault(&mut self) -> Fault {
+        let of = [Operations::All, Operations::Growing, Operations::Syncing][self.0.below(3) as usize];
+        Fault { step: self.0.below(20) as usize, done: self.0.below(2) == 0, lasts: self.0.below(2) == 0, of }
     }
 
     /// A node crashes, and again soon after each start, so that its later processes hardly live. Returns how long that

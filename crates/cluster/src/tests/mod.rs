@@ -42,3 +42,10 @@ pub(crate) fn config(node: u64, members: Vec<Member>) -> Config {
         join: false,
     }
 }
+
+/// The seeds of a random test: those in an environment variable, such as `0-1000000`, or else some.
+pub(crate) fn seeds(variable: &str, default: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var(variable) else { return default };
+    let seeds = text.split_once('-').and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    seeds.unwrap_or_else(|| panic!("{variable}={text}: a range such as 0-1000 is expected"))
+}

@@ -73,15 +73,15 @@ fn a_snapshot_never_refers_to_blobs_that_a_crash_has_lost() {
     let blobs: Vec<u64> = recovered.storage.take_blobs().into_keys().collect();
     assert_eq!(blobs, [2, 3, 9], "what no snapshot refers to is removed");
     assert!(steps > 20, "{steps}");
-    for (step, done, dead) in
-        (0..steps).flat_map(|step| [(step, false, true), (step, true, true), (step, false, false)])
+    for fault in
+        (0..steps).flat_map(|step| [Fault::death(step, false), Fault::death(step, true), Fault::once(step, false)])
     {
         for crash in [Crash::Process, Crash::Power(1), Crash::Power(2), Crash::Power(3)] {
             let fake = Fake::new();
-            fake.set_fault(Some(Fault { step, done, dead }));
+            fake.set_fault(Some(fault));
             if run(&fake).is_ok() {
                 fake.crash(crash);
-                check(&fake, &format!("step {step}, done {done}, dead {dead}, {crash:?}"));
+                check(&fake, &format!("{fault:?}, {crash:?}"));
             }
         }
     }

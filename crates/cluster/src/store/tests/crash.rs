@@ -74,7 +74,7 @@ fn a_crash_at_any_step_loses_nothing_acknowledged() {
         for (done, crash) in CRASHES.iter().flat_map(|crash| [(false, *crash), (true, *crash)]) {
             let fake = Fake::new();
             let case = format!("step {step}, done {done}, {crash:?}");
-            fake.set_fault(Some(Fault { step, done, dead: true }));
+            fake.set_fault(Some(Fault::death(step, done)));
             let expected = Expected::run(&fake, &script());
             fake.crash(crash);
             match expected {
@@ -97,7 +97,7 @@ fn a_crash_at_any_step_loses_nothing_acknowledged() {
 fn an_unfinished_store_counts_as_new() {
     for (step, seed) in (0..steps(&[])).flat_map(|step| (0..40).map(move |seed| (step, seed))) {
         let fake = Fake::new();
-        fake.set_fault(Some(Fault { step, done: seed % 2 == 0, dead: true }));
+        fake.set_fault(Some(Fault::death(step, seed % 2 == 0)));
         assert!(fake.open(&owner()).is_err());
         fake.crash(Crash::Power(seed));
         let (_, recovered) = fake.open(&owner()).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
@@ -112,7 +112,7 @@ fn a_transient_error_leaves_no_gap() {
             let fake = Fake::new();
             let case = format!("step {step}, done {done}, {crash:?}");
             let (mut store, _) = fake.open(&owner()).expect("no fault yet");
-            fake.set_fault(Some(Fault { step, done, dead: false }));
+            fake.set_fault(Some(Fault::once(step, done)));
             let mut model = Model::default();
             for (number, (op, sync)) in (1..).zip(script()) {
                 let write = model.act(&op, number, sync);
@@ -138,7 +138,7 @@ fn an_error_during_a_rewrite_loses_nothing() {
     for (step, done) in (0..steps(&script)).flat_map(|step| [(step, false), (step, true)]) {
         let fake = Fake::new();
         let (mut store, _) = fake.open(&owner()).expect("no fault yet");
-        fake.set_fault(Some(Fault { step, done, dead: false }));
+        fake.set_fault(Some(Fault::once(step, done)));
         let mut model = Model::default();
         for (number, op) in (1..).zip(ops()) {
             let write = model.act(&op, number, true);
@@ -229,7 +229,7 @@ proptest! {
             let found = Model::of(&recovered.storage);
             prop_assert!(known.contains(&found), "{found:?}");
             if let Some((step, done)) = fault.filter(|_| incarnation == 0) {
-                fake.set_fault(Some(Fault { step, done, dead: true }));
+                fake.set_fault(Some(Fault::death(step, done)));
             }
             let mut expected = Expected { after: vec![found], acknowledged: 0 };
             expected.run_ops(&mut store, ops, 0);

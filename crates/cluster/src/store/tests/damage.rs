@@ -103,7 +103,7 @@ fn removes_and_reports_a_torn_write() {
     let mut model = after[3].clone();
     let write = model.act(&Op::Append { dropped: 0, count: 1, size: 1200 }, 1, true);
     // The process dies between writing and syncing.
-    fake.set_fault(Some(Fault { step: 1, done: false, dead: true }));
+    fake.set_fault(Some(Fault::death(1, false)));
     assert!(store.write(&write).is_err());
     drop(store);
     fake.crash(Crash::Process);

@@ -70,7 +70,7 @@ fn one_sync_serves_all_queued_writes() {
 fn reports_a_transient_error_and_retries() {
     let fake = Fake::new();
     let (disk, results) = spawn(&fake);
-    fake.set_fault(Some(Fault { step: 1, done: false, dead: true }));
+    fake.set_fault(Some(Fault::death(1, false)));
     let mut model = Model::default();
     let mut all = writes(&mut model, 1..=5).into_iter();
     disk.submit(all.next().expect("there are five")).expect("there is room");
@@ -89,7 +89,7 @@ fn reports_a_transient_error_and_retries() {
 fn a_broken_disk_does_not_block_the_drop() {
     let fake = Fake::new();
     let (disk, results) = spawn(&fake);
-    fake.set_fault(Some(Fault { step: 0, done: false, dead: true }));
+    fake.set_fault(Some(Fault::death(0, false)));
     for write in writes(&mut Model::default(), 1..=3) {
         disk.submit(write).expect("there is room");
     }
@@ -110,7 +110,7 @@ fn stops_after_a_permanent_error_and_rejects_writes_when_full() {
 
     let fake = Fake::new();
     let (disk, _heard) = spawn(&fake);
-    fake.set_fault(Some(Fault { step: 0, done: false, dead: true }));
+    fake.set_fault(Some(Fault::death(0, false)));
     let refused = (1..100_000).find_map(|number| disk.submit(Write { number, ..Default::default() }).err());
     assert!(matches!(refused, Some(SubmitError::Full(_))), "{refused:?}");
 }

@@ -13,17 +13,47 @@ use crate::store::{Recovered, Store, StoreError, StoreOwner};
 
 /// An injected fault: at which file operation, and what happens.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fault {
-    pub(super) step: usize,
+pub(crate) struct Fault {
+    pub(crate) step: usize,
     /// Whether the operation takes effect although it reports an error.
-    pub(super) done: bool,
-    /// Whether every later operation fails too: the process is dead.
-    pub(super) dead: bool,
+    pub(crate) done: bool,
+    /// Whether every later operation fails too.
+    pub(crate) lasts: bool,
+    pub(crate) of: Operations,
+}
+
+/// Which operations fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operations {
+    All,
+    /// Those that need more space: the disk is full.
+    Growing,
+    /// Those that make something durable.
+    Syncing,
+    /// Those that make something durable, and report success: the disk lies.
+    Lying,
+}
+
+impl Fault {
+    /// One operation fails.
+    pub(crate) fn once(step: usize, done: bool) -> Self {
+        Fault { step, done, lasts: false, of: Operations::All }
+    }
+
+    /// The process dies in an operation.
+    pub(crate) fn death(step: usize, done: bool) -> Self {
+        Fault { lasts: true, ..Fault::once(step, done) }
+    }
+
+    /// From an operation on, some fail.
+    pub(crate) fn lasting(step: usize, done: bool, of: Operations) -> Self {
+        Fault { step, done, lasts: true, of }
+    }
 }
 
 /// What is lost when a process ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Crash {
+pub(crate) enum Crash {
     /// Nothing: the kernel keeps the page cache.
     Process,
     /// A part of what was not durable, chosen by a seed.
@@ -36,6 +66,8 @@ struct Inode {
     durable: Vec<u8>,
     /// Blocks that the kernel has not written yet.
     dirty: BTreeSet<usize>,
+    /// Blocks that it could not write, and considers written.
+    lost: BTreeSet<usize>,
 }
 
 type Names = BTreeMap<String, usize>;
@@ -77,87 +109,85 @@ struct Inner {
     steps: usize,
     syncs: usize,
     fault: Option<Fault>,
+    /// How many stores were created.
+    stores: u64,
     /// The disk is full beyond this length of a file.
     room: Option<u64>,
 }
 
 /// The folder. Clones are the same folder.
-#[derive(Clone)]
-pub(super) struct Fake(Arc<Mutex<Inner>>);
+#[derive(Clone, Default)]
+pub(crate) struct Fake(Arc<Mutex<Inner>>);
 
 struct Open {
     folder: Fake,
     inode: usize,
 }
 
-fn injected(what: &str) -> io::Error {
-    io::Error::other(format!("{what}: injected fault"))
+fn injected(what: &str, of: Operations) -> io::Error {
+    match of {
+        Operations::Growing => io::ErrorKind::StorageFull.into(),
+        _ => io::Error::other(format!("{what}: injected fault")),
+    }
 }
 
 impl Fake {
-    pub(super) fn new() -> Self {
-        Fake(Arc::new(Mutex::new(Inner::default())))
+    pub(crate) fn new() -> Self {
+        Fake::default()
     }
 
-    /// An independent copy, without the files that no longer have a name.
-    pub(super) fn copy(&self) -> Self {
-        let mut inner = self.inner();
-        let created = inner.changes.iter().filter_map(|change| match change {
-            Change::Create(_, inode) => Some(*inode),
-            _ => None,
-        });
-        let named = inner.names.values().chain(inner.durable_names.values()).copied().chain(created);
-        let named: BTreeSet<usize> = named.collect();
-        let nameless = |(place, _): &(usize, &mut Inode)| !named.contains(place);
-        inner.inodes.iter_mut().enumerate().filter(nameless).for_each(|(_, inode)| *inode = Inode::default());
-        Fake(Arc::new(Mutex::new(inner.clone())))
+    /// An independent copy.
+    pub(crate) fn copy(&self) -> Self {
+        self.inner().forget_nameless();
+        Fake(Arc::new(Mutex::new(self.inner().clone())))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().expect("no test panics while it holds this")
     }
 
-    pub(super) fn open(&self, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
+    pub(crate) fn open(&self, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
         Store::open_in(Box::new(self.clone()), Path::new("/fake"), owner)
     }
 
     /// Injects a fault from now on.
-    pub(super) fn set_fault(&self, fault: Option<Fault>) {
+    pub(crate) fn set_fault(&self, fault: Option<Fault>) {
         let mut inner = self.inner();
         inner.fault = fault;
         inner.steps = 0;
     }
 
-    pub(super) fn set_room(&self, room: Option<u64>) {
+    pub(crate) fn set_room(&self, room: Option<u64>) {
         self.inner().room = room;
     }
 
     /// How many file operations there were since a fault was last set.
-    pub(super) fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.inner().steps
     }
 
     /// How often a file, not the folder, was synced.
-    pub(super) fn syncs(&self) -> usize {
+    pub(crate) fn syncs(&self) -> usize {
         self.inner().syncs
     }
 
     /// The content of a file.
-    pub(super) fn contents(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn contents(&self, name: &str) -> Vec<u8> {
         self.read(name).expect("reading never fails").expect("the file exists")
     }
 
     /// Changes the content of a file behind the store's back.
-    pub(super) fn edit(&self, name: &str, edit: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn edit(&self, name: &str, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut inner = self.inner();
         let inode = inner.names[name];
         edit(&mut inner.inodes[inode].now);
     }
 
-    /// The process ends.
-    pub(super) fn crash(&self, crash: Crash) {
+    /// The process ends, and the fault with it.
+    pub(crate) fn crash(&self, crash: Crash) {
         let mut inner = self.inner();
         inner.fault = None;
+        inner.forget_nameless();
         let Crash::Power(seed) = crash else { return };
         let mut rng = SplitMix64::new(seed);
         let mut names = inner.durable_names.clone();
@@ -177,24 +207,34 @@ impl Fake {
                     inode.keep(block);
                 }
             }
+            inode.lost.clear();
             inode.now = inode.durable.clone();
         }
     }
 
     /// Counts a step; `true` if it is to be done, and an error if it is to be reported.
-    fn step(&self, what: &str) -> (bool, io::Result<()>) {
+    fn step(&self, what: &str, kind: Operations) -> (bool, io::Result<()>) {
         let mut inner = self.inner();
         let step = inner.steps;
         inner.steps += 1;
-        match inner.fault {
-            Some(fault) if fault.step == step => (fault.done, Err(injected(what))),
-            Some(fault) if fault.dead && fault.step < step => (false, Err(injected(what))),
+        let concerns = |fault: &Fault| match fault.of {
+            Operations::All => true,
+            Operations::Lying => kind == Operations::Syncing,
+            of => of == kind,
+        };
+        match inner.fault.filter(concerns) {
+            Some(fault) if fault.of == Operations::Lying && fault.step <= step => (false, Ok(())),
+            Some(fault) if fault.step == step => (fault.done, Err(injected(what, fault.of))),
+            Some(fault) if fault.lasts && fault.step < step => {
+                (fault.done && fault.of != Operations::All, Err(injected(what, fault.of)))
+            }
             _ => (true, Ok(())),
         }
     }
 
     fn change(&self, what: &str, change: Change) -> io::Result<()> {
-        let (go, result) = self.step(what);
+        let kind = if matches!(change, Change::Create(..)) { Operations::Growing } else { Operations::All };
+        let (go, result) = self.step(what, kind);
         if go {
             let mut inner = self.inner();
             change.apply(&mut inner.names);
@@ -204,7 +244,33 @@ impl Fake {
     }
 }
 
+impl Inner {
+    /// Forgets the contents of files that no longer have a name, and cannot get one back.
+    fn forget_nameless(&mut self) {
+        let created = self.changes.iter().filter_map(|change| match change {
+            Change::Create(_, inode) => Some(*inode),
+            _ => None,
+        });
+        let named: BTreeSet<usize> =
+            self.names.values().chain(self.durable_names.values()).copied().chain(created).collect();
+        let inodes = self.inodes.iter_mut().enumerate();
+        inodes.filter(|(place, _)| !named.contains(place)).for_each(|(_, inode)| *inode = Inode::default());
+    }
+}
+
 impl Inode {
+    /// Reads from the disk what is not waiting to be written.
+    fn read(&self) -> Vec<u8> {
+        let mut bytes = self.now.clone();
+        let blocks = self.lost.iter().map(|block| block * BLOCK..((block + 1) * BLOCK).min(bytes.len()));
+        for range in blocks.collect::<Vec<_>>() {
+            let durable = self.durable.get(range.start..range.end.min(self.durable.len())).unwrap_or_default();
+            bytes[range.clone()].fill(0);
+            bytes[range.start..range.start + durable.len()].copy_from_slice(durable);
+        }
+        bytes
+    }
+
     /// Makes a block durable, if the file is that long.
     fn keep(&mut self, block: usize) {
         let end = ((block + 1) * BLOCK).min(self.now.len()).min(self.durable.len());
@@ -221,7 +287,7 @@ impl Files for Fake {
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let inner = self.inner();
-        Ok(inner.names.get(name).map(|inode| inner.inodes[*inode].now.clone()))
+        Ok(inner.names.get(name).map(|inode| inner.inodes[*inode].read()))
     }
 
     /// An existing file is replaced, which loses at least as much as truncating it.
@@ -251,8 +317,14 @@ impl Files for Fake {
         self.change("remove", Change::Remove(name.to_string()))
     }
 
+    fn random(&self) -> io::Result<u128> {
+        let mut inner = self.inner();
+        inner.stores += 1;
+        Ok(u128::from(SplitMix64::new(inner.stores).next_u64()) << 60)
+    }
+
     fn sync(&self) -> io::Result<()> {
-        let (go, result) = self.step("sync of the folder");
+        let (go, result) = self.step("sync of the folder", Operations::Syncing);
         if go {
             let mut inner = self.inner();
             inner.durable_names = inner.names.clone();
@@ -264,7 +336,7 @@ impl Files for Fake {
 
 impl Handle for Open {
     fn extend(&mut self, _: u64, to: u64) -> io::Result<()> {
-        let (go, result) = self.folder.step("extend");
+        let (go, result) = self.folder.step("extend", Operations::Growing);
         let mut inner = self.folder.inner();
         if inner.room.is_some_and(|room| to > room) {
             return Err(io::ErrorKind::StorageFull.into());
@@ -277,7 +349,9 @@ impl Handle for Open {
 
     /// A failed write may have written its first half.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let (go, result) = self.folder.step("write");
+        let length = self.folder.inner().inodes[self.inode].now.len();
+        let kind = if offset as usize + bytes.len() > length { Operations::Growing } else { Operations::All };
+        let (go, result) = self.folder.step("write", kind);
         let length = match (go, &result) {
             (true, Ok(())) => bytes.len(),
             (true, Err(_)) => (bytes.len() / 2).next_multiple_of(BLOCK).min(bytes.len()),
@@ -290,20 +364,25 @@ impl Handle for Open {
             inode.now.resize(end, 0);
         }
         inode.now[start..end].copy_from_slice(&bytes[..length]);
-        inode.dirty.extend(start / BLOCK..end.div_ceil(BLOCK));
+        let blocks = start / BLOCK..end.div_ceil(BLOCK);
+        blocks.clone().for_each(|block| _ = inode.lost.remove(&block));
+        inode.dirty.extend(blocks);
         result
     }
 
     /// After a failed sync the kernel considers everything written.
     fn sync(&mut self) -> io::Result<()> {
-        let (go, result) = self.folder.step("sync");
+        let (go, result) = self.folder.step("sync", Operations::Syncing);
         let mut inner = self.folder.inner();
         inner.syncs += 1;
+        // A process that dies in a sync leaves everything to the kernel.
+        let is_dead = inner.fault.is_some_and(|fault| fault.lasts && fault.of == Operations::All);
         let inode = &mut inner.inodes[self.inode];
-        let dirty = std::mem::take(&mut inode.dirty);
         if go {
             inode.durable.resize(inode.now.len(), 0);
-            dirty.into_iter().for_each(|block| inode.keep(block));
+            std::mem::take(&mut inode.dirty).into_iter().for_each(|block| inode.keep(block));
+        } else if !is_dead {
+            inode.lost.append(&mut inode.dirty);
         }
         result
     }

@@ -6,7 +6,9 @@ use raft::eraftpb::HardState;
 
 use super::fake::{Crash, Fake, Fault};
 use super::model::{Model, owner, script, snapshot};
+use crate::store::backup::write_backup_in;
 use crate::store::files::Files;
+use crate::store::open::load;
 use crate::store::{OfflineStore, StoreError};
 
 /// A store with some writes in it.
@@ -71,7 +73,7 @@ fn a_crash_at_any_step_leaves_the_old_state_or_the_new_one() {
     for (step, seed) in (0..=steps).flat_map(|step| (0..8).map(move |seed| (step, seed))) {
         let copy = fake.copy();
         let case = format!("step {step}, seed {seed}");
-        copy.set_fault(Some(Fault { step, done: seed % 2 == 0, dead: true }));
+        copy.set_fault(Some(Fault::death(step, seed % 2 == 0)));
         let is_done = replace(&copy).is_ok();
         copy.crash(Crash::Power(seed));
         let backup = copy.read("log.backup-1").expect("reading never fails");
@@ -88,4 +90,33 @@ fn a_crash_at_any_step_leaves_the_old_state_or_the_new_one() {
         replace(&copy).unwrap_or_else(|error| panic!("{case}: it cannot be repeated: {error}"));
     }
     assert!(old > 8 && new > 8, "{old} {new}: the faults are somewhere else");
+}
+
+#[test]
+fn a_crash_at_any_step_of_a_copy_leaves_nothing_that_a_node_would_start_from() {
+    let (fake, before) = used();
+    let contents = || load(&fake, Path::new("data")).expect("the store can be read");
+    let copy = |to: &Fake| write_backup_in(Box::new(to.clone()), Path::new("copy"), contents());
+    let complete = Fake::new();
+    copy(&complete).expect("it can be copied");
+    let steps = complete.steps();
+    assert!(steps > 8, "{steps}");
+    for (step, seed) in (0..=steps).flat_map(|step| (0..16).map(move |seed| (step, seed))) {
+        let to = Fake::new();
+        let fault = if seed % 4 < 2 { Fault::death(step, seed % 2 == 0) } else { Fault::once(step, seed % 2 == 0) };
+        to.set_fault(Some(fault));
+        let is_done = copy(&to).is_ok();
+        to.crash(Crash::Power(seed));
+        let opened = to.copy().open(&owner());
+        match opened {
+            Err(StoreError::Backup { .. }) => {}
+            Ok((_, recovered)) if recovered.is_new && !is_done => {}
+            Err(error) => panic!("{fault:?}: {error}"),
+            Ok(_) => panic!("{fault:?}: a node starts from it"),
+        }
+        if is_done {
+            let copy = OfflineStore::open_in(Box::new(to), Path::new("copy")).expect("the copy can be read");
+            assert_eq!(Model::of(&copy.storage()), before, "{fault:?}");
+        }
+    }
 }

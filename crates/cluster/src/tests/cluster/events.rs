@@ -7,7 +7,7 @@ use hustings_protocol::Id;
 use super::{MS, SimCluster, pair};
 use crate::api::Request;
 use crate::core::ClientId;
-use crate::store::Write;
+use crate::store::Store;
 use crate::wire::Message;
 
 /// What happens.
@@ -107,10 +107,7 @@ impl SimCluster {
             }
             EventKind::Persisted { at, incarnation, number } => {
                 if self.hosts[at].incarnation == incarnation && self.hosts[at].core.is_some() {
-                    let done = self.hosts[at].queue.iter().take_while(|write| write.number <= number).count();
-                    let durable: Vec<Write> = self.hosts[at].queue.drain(..done).collect();
-                    self.hosts[at].disk.extend(durable);
-                    self.drive(at, |core, now| core.handle_persisted(number, now));
+                    self.write(at, number);
                 }
             }
             EventKind::Wake { at, incarnation } => {
@@ -135,6 +132,23 @@ impl SimCluster {
                 }
             }
             EventKind::Dial { one, other } => self.connect(one, other),
+        }
+    }
+
+    /// A host writes to its disk, and tries again later if that fails.
+    fn write(&mut self, node: usize, number: u64) {
+        match self.hosts[node].write(number) {
+            Some(Ok(last)) => {
+                self.drive(node, |core, now| core.handle_persisted(last, now));
+                self.hosts[node].store.as_mut().into_iter().for_each(Store::maintain);
+            }
+            Some(Err(error)) if error.is_transient() => {
+                self.drive(node, |core, now| core.handle_disk_failed(now));
+                let incarnation = self.hosts[node].incarnation;
+                self.schedule(100 * MS, EventKind::Persisted { at: node, incarnation, number });
+            }
+            Some(Err(error)) => panic!("seed {}: node {node}: {error}", self.seed),
+            None => {}
         }
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::SimCluster;
+use hustings_protocol::Id;
+
 use super::events::EventKind;
+use super::{Rng, SimCluster};
 use crate::api::Request;
 use crate::core::{ClientId, Core};
-use crate::store::Write;
+use crate::store::tests::fake::{Crash, Fake, Fault};
+use crate::store::{RaftStorage, Store, StoreError, StoreOwner, Write};
 
 /// Programs have ids from here on.
 const FIRST_CLIENT: u64 = 1 << 40;
@@ -16,12 +19,15 @@ const FIRST_CLIENT: u64 = 1 << 40;
 pub(super) struct Host {
     pub(super) core: Option<Core>,
     pub(super) incarnation: u64,
-    /// Durable writes.
-    pub(super) disk: Vec<Write>,
+    pub(super) disk: Fake,
+    /// The open store on the disk.
+    pub(super) store: Option<Store>,
     /// Writes that are not durable yet.
     pub(super) queue: Vec<Write>,
+    /// The number of the last write that was tried.
+    pub(super) tried: u64,
     /// The disk that was replaced by a blank one.
-    pub(super) replaced: Option<Vec<Write>>,
+    pub(super) replaced: Option<Fake>,
     pub(super) frozen: bool,
     pub(super) is_leaving: bool,
     pub(super) deferred: Vec<EventKind>,
@@ -42,10 +48,44 @@ impl Host {
         node as u64 + if self.has_blank_disk() { 10_077 } else { 77 }
     }
 
-    /// Loses the blobs that were not made durable: nothing waits for them before the next snapshot.
-    pub(super) fn lose_blobs(&mut self) {
-        let last = self.disk.iter().rposition(|write| write.snapshot.is_some()).map_or(0, |last| last + 1);
-        self.disk[last..].iter_mut().for_each(|write| write.blobs.clear());
+    /// Opens the store, unless the disk fails just now.
+    pub(super) fn open_store(&mut self, node: usize) -> Option<RaftStorage> {
+        let owner = StoreOwner { cluster: "test".to_string(), id: Id(node as u64 + 1) };
+        let opened = self.disk.open(&owner);
+        let (store, recovered) = match opened {
+            Ok(opened) => opened,
+            Err(error) if error.is_transient() => return None,
+            Err(error) => panic!("node {node} cannot start: {error}"),
+        };
+        self.store = Some(store);
+        Some(recovered.storage)
+    }
+
+    /// Writes what is queued up to a number, together with what was tried before and failed. Returns up to which number
+    /// everything is durable; `None` if there was nothing to write.
+    pub(super) fn write(&mut self, number: u64) -> Option<Result<u64, StoreError>> {
+        let (store, tried) = (self.store.as_mut()?, number.max(self.tried));
+        let count = self.queue.partition_point(|write| write.number <= tried);
+        let last = self.queue[..count].last()?.number;
+        self.tried = last;
+        let done = store.write_all(&self.queue[..count]);
+        if done.is_ok() {
+            self.queue.drain(..count);
+        }
+        Some(done.map(|()| last))
+    }
+
+    /// The process dies while it writes some of what is queued, and the power may fail.
+    pub(super) fn crash(&mut self, rng: &mut Rng) {
+        let (queued, step, is_done) = (rng.below(self.queue.len() as u64 + 1), rng.below(12), rng.below(2) == 0);
+        self.disk.set_fault(Some(Fault::death(step as usize, is_done)));
+        if let Some(last) = queued.checked_sub(1) {
+            let last = self.queue[last as usize].number;
+            self.write(last);
+        }
+        self.disk.crash(if rng.below(2) == 0 { Crash::Process } else { Crash::Power(rng.below(u64::MAX)) });
+        (self.store, self.tried) = (None, 0);
+        self.queue.clear();
     }
 
     /// Puts the former disk back.
@@ -110,5 +150,20 @@ impl SimCluster {
             self.kill(node);
             self.hosts[node].restore_disk();
         }
+    }
+
+    /// Operations of a disk fail from now on. If its process is killed, it works again.
+    pub(crate) fn fail_disk(&mut self, node: usize, fault: Fault) {
+        self.hosts[node].disk.set_fault(Some(fault));
+    }
+
+    /// A disk works again.
+    pub(crate) fn heal_disk(&mut self, node: usize) {
+        self.hosts[node].disk.set_fault(None);
+    }
+
+    /// How many operations there were on a disk since it last changed whether it fails.
+    pub(crate) fn disk_steps(&self, node: usize) -> usize {
+        self.hosts[node].disk.steps()
     }
 }

@@ -17,7 +17,6 @@ use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt};
 use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::member::Role;
-use crate::store::{RaftStorage, Write};
 use crate::timing::Timing;
 
 pub(crate) use self::authority::{Authority, BuiltIn, External};
@@ -165,8 +164,7 @@ impl SimCluster {
         if self.hosts[node].core.is_some() {
             return;
         }
-        let storage = RaftStorage::empty();
-        self.hosts[node].disk.iter().for_each(|write| storage.apply(write).expect("the writes are valid"));
+        let Some(storage) = self.hosts[node].open_store(node) else { return };
         self.hosts[node].incarnation += 1;
         let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
         let setup = Setup {
@@ -239,14 +237,7 @@ impl SimCluster {
         if self.hosts[node].core.take().is_none() {
             return;
         }
-        // A prefix of the pending writes survives, possibly none of them.
-        let survives = self.rng.below(self.hosts[node].queue.len() as u64 + 1) as usize;
-        let durable: Vec<Write> = self.hosts[node].queue.drain(..survives).collect();
-        self.hosts[node].disk.extend(durable);
-        self.hosts[node].queue.clear();
-        if self.rng.below(2) == 0 {
-            self.hosts[node].lose_blobs();
-        }
+        self.hosts[node].crash(&mut self.rng);
         self.hosts[node].frozen = false;
         self.hosts[node].held.clear();
         self.hosts[node].client = None;
@@ -280,6 +271,7 @@ impl SimCluster {
         (0..self.size()).for_each(|node| {
             self.resume(node);
             self.repair_disk(node);
+            self.heal_disk(node);
             if self.hosts[node].is_leaving {
                 self.kill(node);
             }

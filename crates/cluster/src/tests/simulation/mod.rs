@@ -1,5 +1,6 @@
 //! Clusters of cores in one thread, with simulated links, disks and clocks, and with faults in all of them.
 
+mod disks;
 mod earlier_leases;
 mod restart;
 mod rolling_changes;
@@ -10,17 +11,8 @@ use std::time::Duration;
 use crate::faults::{DisabledRules, Rule};
 use crate::tests::cluster::{MS, SimCluster};
 use crate::tests::faults::{FaultInjector, Options};
+use crate::tests::seeds;
 use crate::timing::Timing;
-
-fn seeds() -> std::ops::Range<u64> {
-    match std::env::var("HUSTINGS_SEEDS")
-        .ok()
-        .and_then(|text| text.split_once('-').map(|(a, b)| (a.to_string(), b.to_string())))
-    {
-        Some((from, to)) => from.parse().expect("a number")..to.parse().expect("a number"),
-        None => 0..400,
-    }
-}
 
 #[test]
 fn three_nodes_agree_on_the_best_candidate() {
@@ -45,7 +37,7 @@ fn a_killed_holder_of_a_fenced_office_is_replaced_within_milliseconds() {
 
 #[test]
 fn exclusive_leases_never_overlap_under_random_faults() {
-    for seed in seeds() {
+    for seed in seeds("HUSTINGS_SEEDS", 0..400) {
         for nodes in [3, 5] {
             let mut cluster = SimCluster::new(nodes, seed, Options { preempt: seed % 2 == 0, ..Options::default() });
             cluster.run_ms(1_000);

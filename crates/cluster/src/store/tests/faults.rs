@@ -1,0 +1,341 @@
+//! Disks that fail: what was acknowledged is what is found, and once the disk works again, so does the store.
+
+use std::fmt;
+
+use hustings_protocol::SplitMix64;
+
+use super::fake::{Crash, Fake, Fault, Operations};
+use super::model::{Model, Op, owner};
+use crate::core::table::PIECE_BYTES;
+use crate::store::blobs::{self, BlobWrite, Blobs};
+use crate::store::{Store, StoreError, Write};
+
+/// What happens to a store.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A write, which must be durable or not.
+    Write(Op, bool),
+    /// The first piece of a new blob, or one more of the last one.
+    Piece { is_new: bool },
+    /// Operations fail from now on.
+    Fail(Fault),
+    /// The disk works again.
+    Heal,
+    /// The process ends, and starts again.
+    Restart(Crash),
+}
+
+/// Steps, one on each line.
+struct Story<'a>(&'a [Step]);
+
+impl fmt::Display for Story<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|step| writeln!(f, "  {step:?}"))
+    }
+}
+
+/// What a store may hold: the log, and the blobs that its snapshot refers to.
+#[derive(Clone, Default)]
+struct Known {
+    model: Model,
+    kept: Blobs,
+}
+
+struct Run {
+    fake: Fake,
+    store: Option<Store>,
+    /// The state after each write, the last ones of which may be lost.
+    after: Vec<Known>,
+    acknowledged: usize,
+    /// All blobs, with pieces that no snapshot refers to.
+    blobs: Blobs,
+    last_blob: u64,
+    /// Writes that are not done.
+    pending: Vec<Write>,
+    number: u64,
+    failures: usize,
+    /// How many file operations there were, without those at the end.
+    steps: usize,
+    /// The process ends at the first failure.
+    crash_at_failure: Option<Crash>,
+}
+
+impl Run {
+    fn new() -> Result<Run, String> {
+        let fake = Fake::new();
+        let (store, _) = fake.open(&owner()).map_err(|error| error.to_string())?;
+        fake.set_fault(None);
+        Ok(Run {
+            fake,
+            store: Some(store),
+            after: vec![Known::default()],
+            acknowledged: 0,
+            blobs: Blobs::new(),
+            last_blob: 0,
+            pending: Vec::new(),
+            number: 0,
+            failures: 0,
+            steps: 0,
+            crash_at_failure: None,
+        })
+    }
+
+    /// Takes all steps. In the end the disk works, and everything is written.
+    fn take(mut self, steps: &[Step]) -> Result<Run, String> {
+        for step in steps {
+            match step {
+                Step::Write(op, sync) => {
+                    let write = self.prepare(op, *sync);
+                    self.write(write)?;
+                }
+                Step::Piece { is_new } => {
+                    let write = self.prepare_piece(*is_new);
+                    self.write(write)?;
+                }
+                Step::Fail(fault) => self.fake.set_fault(Some(*fault)),
+                Step::Heal => self.fake.set_fault(None),
+                Step::Restart(crash) => self.restart(*crash)?,
+            }
+        }
+        self.steps = self.fake.steps();
+        self.fake.set_fault(None);
+        self.crash_at_failure = None;
+        let write = self.prepare(&Op::Vote, true);
+        self.write(write)?;
+        if !self.pending.is_empty() {
+            return Err("the disk works again, but nothing is written".to_string());
+        }
+        let (last, acknowledged) = (self.after.len() - 1, self.acknowledged);
+        self.restart(Crash::Power(9))?;
+        match acknowledged == last {
+            true => Ok(self),
+            false => Err(format!("{acknowledged} of {last} writes are acknowledged")),
+        }
+    }
+
+    fn prepare(&mut self, op: &Op, sync: bool) -> Write {
+        let mut known = self.after[self.after.len() - 1].clone();
+        let mut write = known.model.act(op, self.number + 1, sync);
+        if write.snapshot.is_some() {
+            let upto = self.last_blob;
+            let keep: Vec<u64> = self.blobs.keys().rev().take(2).copied().collect();
+            self.blobs.retain(|blob, _| keep.contains(blob));
+            known.kept = self.blobs.clone();
+            write.blobs = vec![BlobWrite::Retain { upto, keep }];
+        }
+        self.after.push(known);
+        write
+    }
+
+    fn prepare_piece(&mut self, is_new: bool) -> Write {
+        self.last_blob += u64::from(is_new || !self.blobs.contains_key(&self.last_blob));
+        let blob = self.last_blob;
+        self.after.push(self.after[self.after.len() - 1].clone());
+        let index = self.blobs.get(&blob).map_or(0, Vec::len);
+        let data = vec![blob as u8 ^ index as u8 ^ 0x80; if index == 2 { 100 } else { PIECE_BYTES }];
+        let piece = BlobWrite::Piece { blob, index: index as u32, data: data.into() };
+        blobs::apply(&mut self.blobs, &piece);
+        Write { blobs: vec![piece], ..Write::default() }
+    }
+
+    /// Submits a write, together with those that failed.
+    fn write(&mut self, mut write: Write) -> Result<(), String> {
+        self.number += 1;
+        write.number = self.number;
+        self.pending.push(write);
+        let Some(store) = &mut self.store else { return Err("the store is closed".to_string()) };
+        match store.write_all(&self.pending) {
+            Ok(()) => {
+                if self.pending.iter().any(|write| write.sync || write.snapshot.is_some()) {
+                    self.acknowledged = self.after.len() - 1;
+                }
+                self.pending.clear();
+                store.maintain();
+                Ok(())
+            }
+            Err(error) if error.is_transient() => {
+                self.failures += 1;
+                self.crash_at_failure.take().map_or(Ok(()), |crash| self.restart(crash))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn restart(&mut self, crash: Crash) -> Result<(), String> {
+        self.store = None;
+        self.fake.crash(crash);
+        let (store, recovered) = self.fake.open(&owner()).map_err(|error: StoreError| error.to_string())?;
+        let found = Model::of(&recovered.storage);
+        let Some(place) = self.after.iter().rposition(|known| known.model == found) else {
+            return Err(format!("{found:?} was never written"));
+        };
+        if place < self.acknowledged {
+            return Err(format!("only {place} of {} acknowledged writes are left", self.acknowledged));
+        }
+        let known = self.after.swap_remove(place);
+        if !blobs::contain(&recovered.storage.take_blobs(), &known.kept) {
+            return Err(format!("a blob is lost to which the snapshot refers, after write {place}"));
+        }
+        self.store = Some(store);
+        self.blobs = known.kept.clone();
+        (self.after, self.acknowledged) = (vec![known], 0);
+        (self.pending, self.number) = (Vec::new(), 0);
+        Ok(())
+    }
+}
+
+/// Every kind of write: entries, votes, commits, pieces of blobs, own snapshots and one of another node, and a file that
+/// grows.
+fn writes() -> Vec<Step> {
+    let append = |dropped, count, size| Op::Append { dropped, count, size };
+    vec![
+        Step::Write(Op::Vote, true),
+        Step::Write(append(0, 3, 100), true),
+        Step::Piece { is_new: true },
+        Step::Piece { is_new: true },
+        Step::Write(Op::Commit, true),
+        Step::Write(append(1, 2, 700), false),
+        Step::Piece { is_new: false },
+        Step::Write(Op::Compact { kept: 1 }, true),
+        Step::Piece { is_new: false },
+        Step::Write(append(0, 1, 1_100_000), true),
+        Step::Piece { is_new: true },
+        Step::Write(append(0, 1, 9), true),
+        Step::Write(Op::Install { ahead: 3 }, true),
+        Step::Piece { is_new: true },
+        Step::Write(append(0, 2, 60), true),
+        Step::Write(Op::Vote, true),
+    ]
+}
+
+#[test]
+fn any_operation_may_fail_at_any_time() {
+    let steps = Run::new().and_then(|run| run.take(&writes())).expect("nothing fails").steps;
+    assert!(steps > 45, "{steps}");
+    let (mut runs, mut failures) = (0, 0);
+    for (step, done) in (0..steps).flat_map(|step| [(step, false), (step, true)]) {
+        let kinds = [Operations::All, Operations::Growing, Operations::Syncing];
+        let lasting = kinds.map(|of| Fault::lasting(step, done, of));
+        for fault in [Fault::once(step, done)].into_iter().chain(lasting) {
+            let crashes = [Crash::Process, Crash::Power(1), Crash::Power(2)].map(Some);
+            for crash_at_failure in [None].into_iter().chain(crashes) {
+                let run = Run { crash_at_failure, ..Run::new().expect("nothing fails yet") };
+                run.fake.set_fault(Some(fault));
+                let story = writes();
+                // The disk works again in the middle of it, or only at the end.
+                let story = match step % 2 {
+                    0 => story,
+                    _ => [&story[..11], &[Step::Heal], &story[11..]].concat(),
+                };
+                let run = run.take(&story);
+                let run = run.unwrap_or_else(|error| panic!("{fault:?}, then {crash_at_failure:?}: {error}"));
+                (runs, failures) = (runs + 1, failures + run.failures);
+            }
+        }
+    }
+    assert!(failures > runs / 2, "{failures} failures in {runs} runs: the faults are somewhere else");
+}
+
+#[test]
+fn a_disk_that_lies_after_a_failure_is_noticed() {
+    let fake = Fake::new();
+    let (mut store, _) = fake.open(&owner()).expect("a new store");
+    let write = Model::default().act(&Op::Append { dropped: 0, count: 2, size: 100 }, 1, true);
+    fake.set_fault(Some(Fault::once(0, false)));
+    assert!(store.write(&write).is_err_and(|error| error.is_transient()));
+    fake.set_fault(Some(Fault::lasting(0, false, Operations::Lying)));
+    let error = store.write(&write).expect_err("a re-read finds nothing");
+    assert!(!error.is_transient(), "{error}");
+    fake.set_fault(None);
+    assert!(store.write(&write).is_err(), "nothing is written to such a disk any more");
+}
+
+#[test]
+fn a_full_disk_has_room_for_what_was_allocated_before_and_a_damaged_log_is_not_kept() {
+    for is_damaged in [false, true] {
+        let fake = Fake::new();
+        let (mut store, _) = fake.open(&owner()).expect("a new store");
+        let mut model = Model::default();
+        let op = Op::Append { dropped: 0, count: 1, size: 60_000 };
+        fake.set_fault(Some(Fault::lasting(0, false, Operations::Growing)));
+        let (mut number, mut written) = (0, 0);
+        while number == written {
+            number += 1;
+            let write = model.act(&op, number, true);
+            if is_damaged && number == 12 {
+                // In the first batch, which nothing reads or writes any more.
+                fake.edit("log", |log| log[600] ^= 1);
+            }
+            written += u64::from(store.write(&write).is_ok());
+        }
+        // One MiB in all. Room is first allocated in advance when a quarter of it is left.
+        match is_damaged {
+            false => assert!(written > 14, "{written}"),
+            true => assert!(written < 14, "{written}"),
+        }
+        fake.set_fault(None);
+        fake.crash(Crash::Process);
+        if !is_damaged {
+            let (_, recovered) = fake.open(&owner()).expect("everything acknowledged is there");
+            assert_eq!(Model::of(&recovered.storage).entries.len() as u64, written);
+        }
+    }
+}
+
+/// The steps of a seed.
+fn random_steps(seed: u64) -> Vec<Step> {
+    let mut rng = SplitMix64::new(seed);
+    let count = 6 + rng.below(30);
+    let crash = |rng: &mut SplitMix64| match rng.below(3) {
+        0 => Crash::Process,
+        _ => Crash::Power(rng.next_u64()),
+    };
+    let step = |rng: &mut SplitMix64| match rng.below(24) {
+        0..8 => {
+            let size = if rng.below(12) == 0 { 600_000 } else { rng.below(3_000) as usize };
+            Step::Write(Op::Append { dropped: rng.below(3), count: 1 + rng.below(3), size }, rng.below(3) > 0)
+        }
+        8..10 => Step::Write(Op::Vote, true),
+        10..12 => Step::Write(Op::Commit, rng.below(2) == 0),
+        12..16 => Step::Piece { is_new: rng.below(2) == 0 },
+        16 => Step::Write(Op::Compact { kept: rng.below(3) }, true),
+        17 => Step::Write(Op::Install { ahead: rng.below(3) }, true),
+        18 | 19 => {
+            let of = [Operations::All, Operations::Growing, Operations::Syncing][rng.below(3) as usize];
+            Step::Fail(Fault { step: rng.below(12) as usize, done: rng.below(2) == 0, lasts: rng.below(2) == 0, of })
+        }
+        20 | 21 => Step::Heal,
+        _ => Step::Restart(crash(rng)),
+    };
+    (0..count).map(|_| step(&mut rng)).collect()
+}
+
+/// The shortest story that fails, of those from which a step was taken out.
+fn shrink(mut steps: Vec<Step>) -> Vec<Step> {
+    let fails = |steps: &[Step]| Run::new().and_then(|run| run.take(steps)).is_err();
+    let mut place = 0;
+    while place < steps.len() {
+        let mut fewer = steps.clone();
+        fewer.remove(place);
+        match fails(&fewer) {
+            true => (steps, place) = (fewer, 0),
+            false => place += 1,
+        }
+    }
+    steps
+}
+
+/// `HUSTINGS_DISK_SEEDS=0-1000000` tries more seeds.
+#[test]
+fn random_failures_lose_nothing_acknowledged() {
+    let seeds = crate::tests::seeds("HUSTINGS_DISK_SEEDS", 0..3_000);
+    let (mut failures, count) = (0, seeds.end - seeds.start);
+    for seed in seeds {
+        match Run::new().and_then(|run| run.take(&random_steps(seed))) {
+            Ok(run) => failures += run.failures,
+            Err(error) => panic!("seed {seed}: {error}\n{}", Story(&shrink(random_steps(seed)))),
+        }
+    }
+    println!("{count} seeds, {failures} failed writes");
+    assert!(failures as u64 > count / 2, "{failures} failures: the faults are somewhere else");
+}
