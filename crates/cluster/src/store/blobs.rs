@@ -5,7 +5,7 @@
 //! what the snapshot refers to: the rest is in the log, and is written again. A file that no snapshot refers to and no
 //! entry continues is garbage, and removed after the next snapshot.
 //!
-//! After a failure the files that were not durable are not believed: each is written anew under another name, made
+//! After a failure the files that were not durable are not believed: each is written again under another name, made
 //! durable and renamed, so that what a snapshot refers to is there meanwhile.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::core::table::PIECE_BYTES;
 
 /// The names of blobs begin with it.
 const PREFIX: &str = "state-";
-/// A blob that is written anew.
+/// A blob that is written again.
 const NEW_BLOB: &str = "state.new";
 /// More bytes than this are made durable without waiting for a snapshot.
 const MAX_UNSYNCED_BYTES: usize = 1 << 20;
@@ -181,7 +181,7 @@ impl BlobFiles {
                 }
                 (Unsynced::Suspect, Some(pieces)) => {
                     self.has_new_names = true;
-                    write_anew(*blob, pieces, files, folder)?;
+                    write_again(*blob, pieces, files, folder)?;
                 }
                 // It was removed meanwhile.
                 (Unsynced::Written(None, _) | Unsynced::Suspect, _) => {}
@@ -215,7 +215,7 @@ impl BlobFiles {
 }
 
 /// Writes a blob to a new file, which replaces the old one.
-fn write_anew(blob: u64, pieces: &[Bytes], files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+fn write_again(blob: u64, pieces: &[Bytes], files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
     let path = folder.join(NEW_BLOB);
     let mut file = files.create(NEW_BLOB).map_err(StoreError::io("create", &path))?;
     for (index, piece) in pieces.iter().enumerate() {

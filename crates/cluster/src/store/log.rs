@@ -30,7 +30,7 @@ pub(crate) struct Store {
     /// What the files contain, or will contain once a failed write has been repeated.
     state: State,
     /// `None` if nothing on the disk is believed: after a failure, and before the first file. Then everything is written
-    /// anew and read back before anything is acknowledged.
+    /// again and read back before anything is acknowledged.
     log: Option<Log>,
     /// The blobs that are not durable yet.
     blobs: BlobFiles,
@@ -170,7 +170,7 @@ impl Store {
         self.blobs.distrust();
     }
 
-    /// Writes everything anew after a failure, and reads it back.
+    /// Writes everything again after a failure, and reads it back.
     fn restore(&mut self) -> Result<(), StoreError> {
         self.rewrite()?;
         match self.is_recorded()? {
@@ -258,7 +258,8 @@ impl Store {
         }
     }
 
-    /// Rewrites a long file, and allocates room in advance. Neither is tried again at every write: the disk may be full.
+    /// Rewrites a long file, and allocates room in advance. Neither is tried again at every write: the disk may be
+    /// full.
     fn make_room(&mut self) -> Result<(), StoreError> {
         let Some(log) = &mut self.log else { return Ok(()) };
         if log.end > log.bound {
@@ -273,8 +274,8 @@ impl Store {
         self.ensure_allocated(PREALLOCATE)
     }
 
-    /// After a failure that concerns a new file, or the end of this one, where nothing is written yet: keeps this one if
-    /// it contains the state. On a full disk it may have room for many more writes.
+    /// After a failure that concerns a new file, or the end of this one, where nothing is written yet: keeps this one
+    /// if it contains the state. On a full disk it may have room for many more writes.
     fn reopen(&mut self) {
         match (self.files.open(LOG), self.is_recorded(), &mut self.log) {
             (Ok(handle), Ok(true), Some(log)) => log.handle = handle,

@@ -14,11 +14,11 @@
 //!
 //! # The order of writes
 //!
-//! What is acknowledged is what a re-read of the files would find after a crash. Each step waits until the one before it
-//! is durable:
+//! What is acknowledged is what a re-read of the files would find after a crash. Each step waits until the one before
+//! it is durable:
 //!
-//! 1. **Blobs before the snapshot that refers to them**: contents, then their names. Until then the pieces are entries of
-//!    the log.
+//! 1. **Blobs before the snapshot that refers to them**: contents, then their names. Until then the pieces are entries
+//!    of the log.
 //! 2. **The new log before its name.** Whichever file has the name `log` after a crash, it is complete, and holds
 //!    everything that was acknowledged until then.
 //! 3. **The name before the acknowledgement**, and before anything is appended: else the batch would be in a file
@@ -28,15 +28,15 @@
 //!
 //! # Failures
 //!
-//! A failed operation leaves nothing believed. Writes that failed are part of the state in memory already, and
-//! the files may hold any part of them; after a failed sync the kernel may have dropped the data, and the next sync
-//! would report success. So no file is written to again, and no sync is repeated: the log, and all blobs that were not
-//! durable, are written to new files, made durable, renamed and read back from the disk. Only then are writes acknowledged. If other
-//! bytes are read than were written, the disk is broken and the node stops.
+//! A failed operation leaves nothing believed. Writes that failed are part of the state in memory already, and the
+//! files may hold any part of them; after a failed sync the kernel may have dropped the data, and the next sync would
+//! report success. So no file is written to again, and no sync is repeated: the log, and all blobs that were not
+//! durable, are written to new files, made durable, renamed and read back from the disk. Only then are writes
+//! acknowledged. If other bytes are read than were written, the disk is broken and the node stops.
 //!
-//! What is written ahead of need (room for later batches, a shorter log) may fail without a write failing: on a full disk
-//! the log may have room for many more batches. Then it is reopened and stays in use, if a re-read shows that it holds
-//! everything.
+//! What is written ahead of need (room for later batches, a shorter log) may fail without a write failing: on a full
+//! disk the log may have room for many more batches. Then it is reopened and stays in use, if a re-read shows that it
+//! holds everything.
 //!
 //! # Torn writes and damage
 //!

@@ -184,8 +184,8 @@ impl Run {
     }
 }
 
-/// Every kind of write: entries, votes, commits, pieces of blobs, own snapshots and one of another node, and a file that
-/// grows.
+/// Every kind of write: entries, votes, commits, pieces of blobs, own snapshots and one of another node, and a file
+/// that grows.
 fn writes() -> Vec<Step> {
     let append = |dropped, count, size| Op::Append { dropped, count, size };
     vec![

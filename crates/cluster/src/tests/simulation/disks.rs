@@ -1,5 +1,5 @@
-//! Disks that fail while their hosts store votes, grants, states of offices, members and snapshots. The hosts run the real
-//! store on disks in memory.
+//! Disks that fail while their hosts store votes, grants, states of offices, members and snapshots. The hosts run the
+//! real store on disks in memory.
 
 use super::states::Programs;
 use crate::api::Request;
@@ -17,8 +17,8 @@ struct Failure {
 }
 
 /// Programs store states, an office moves, a member is added, for which the log is compacted, and it is removed. Then
-/// everything is killed, and two of the three nodes are started. Returns how many operations the disk of `node` had, and
-/// whether one of them failed.
+/// everything is killed, and two of the three nodes are started. Returns how many operations the disk of `node` had,
+/// and whether one of them failed.
 fn story(node: usize, failure: Option<Failure>) -> (usize, bool) {
     let mut cluster = SimCluster::new(3, 5, Options { jitter: false, preempt: false, ..Options::default() });
     let mut programs = Programs::default();
