@@ -270,26 +270,8 @@ impl Authenticator {
             let message = "present a bearer token: `Authorization: Bearer TOKEN`";
             return Err(ApiError::new(Code::Unauthorized, message));
         }
-        check_host(headers)?;
         Ok(Caller { name: "loopback".into(), right: self.anonymous.right() })
     }
-}
-
-/// A web page that a browser on this host shows must not reach the API: its requests carry an origin, or, after the
-/// name of the page was made to resolve to this host, that name.
-fn check_host(headers: &HeaderMap) -> Result<(), ApiError> {
-    let refused = |what| Err(ApiError::new(Code::Forbidden, format!("{what}: web pages may not use this API")));
-    if headers.contains_key(header::ORIGIN) {
-        return refused("the request has an `Origin` header");
-    }
-    let Some(host) = headers.get(header::HOST) else { return Ok(()) };
-    let host = host.to_str().unwrap_or_default();
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let is_literal = name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost") || name.is_empty();
-    if is_literal { Ok(()) } else { refused("the `Host` header names neither an address nor `localhost`") }
 }
 
 #[cfg(test)]

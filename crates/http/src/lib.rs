@@ -15,6 +15,7 @@
 mod auth;
 mod error;
 mod extract;
+mod hosts;
 mod json;
 mod link;
 mod model;

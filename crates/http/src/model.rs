@@ -286,6 +286,11 @@ pub(crate) struct TransferRequest {
     pub(crate) to: Option<String>,
 }
 
+/// A pause of elections: an empty object.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PauseRequest {}
+
 /// Whether elections are paused.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PausedView {

@@ -28,6 +28,7 @@ use tower_service::Service;
 
 use crate::auth::{Authenticator, Peer, TokenFileError, Tokens};
 use crate::error::{ApiError, Code};
+use crate::hosts::Hosts;
 use crate::link::{Link, REQUEST_TIMEOUT};
 use crate::offices::Offices;
 use crate::rate::RateLimit;
@@ -113,7 +114,8 @@ impl Reloader {
             *reloader.state.authenticator.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
             // Whether there is TLS at all is decided at the start.
             if let (Some(shared), Some(tls)) = (&reloader.tls, tls) {
-                *shared.write().unwrap_or_else(PoisonError::into_inner) = TlsAcceptor::from(tls);
+                reloader.state.hosts.set_certificate(tls.names);
+                *shared.write().unwrap_or_else(PoisonError::into_inner) = TlsAcceptor::from(tls.config);
             }
         })
     }
@@ -141,6 +143,8 @@ impl Server {
         let certificate_right =
             http.tls.as_ref().map_or(hustings_cluster::api::Right::Campaign, |tls| tls.client_right);
         let limits = http.limits;
+        let address = config.own().map(|own| own.address.as_str()).unwrap_or_default();
+        let names = tls.as_ref().map_or_else(Vec::new, |tls| tls.names.clone());
         let state = State {
             node: config.own().map(|own| own.name.clone()).unwrap_or_default(),
             link: Link::new(config.socket.clone()),
@@ -152,6 +156,7 @@ impl Server {
             authenticator: Authenticator { tokens: RwLock::new(tokens), anonymous: http.anonymous, certificate_right },
             max_state_bytes: usize::try_from(config.limits.state).unwrap_or(usize::MAX),
             state_transfers: Semaphore::new(MAX_STATE_TRANSFERS),
+            hosts: Hosts::new(&http.allowed_hosts, address, names),
             rate: RateLimit::new(limits.requests_per_second),
             clock,
             log,
@@ -159,7 +164,7 @@ impl Server {
         let api = bind("http.listen", http.listen)?;
         let probe = http.probe_listen.map(|address| bind("http.probe-listen", address)).transpose()?;
         raise_descriptor_limit(limits.connections as u64 + 2 * limits.sessions as u64 + OTHER_DESCRIPTORS);
-        let tls = tls.map(|tls| Arc::new(RwLock::new(TlsAcceptor::from(tls))));
+        let tls = tls.map(|tls| Arc::new(RwLock::new(TlsAcceptor::from(tls.config))));
         Ok(Server { http: http.clone(), api, probe, tls, state: Arc::new(state) })
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::auth::{Authenticator, Caller};
 use crate::error::ApiError;
+use crate::hosts::Hosts;
 use crate::link::Link;
 use crate::offices::Offices;
 use crate::rate::RateLimit;
@@ -31,6 +32,7 @@ pub(crate) struct State {
     pub(crate) max_state_bytes: usize,
     pub(crate) state_transfers: Semaphore,
     pub(crate) authenticator: Authenticator,
+    pub(crate) hosts: Hosts,
     pub(crate) rate: RateLimit,
     pub(crate) clock: Clock,
     pub(crate) log: Log,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -38,7 +38,9 @@ impl EventStream {
         let stream = response.extensions_mut().remove::<EventStream>()?;
         let (first, watcher) = stream.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let mut head = String::from("HTTP/1.1 200 OK\r\n");
-        for (name, value) in response.headers() {
+        // The router thinks that there is no body, and has said so.
+        let headers = response.headers().iter().filter(|(name, _)| **name != header::CONTENT_LENGTH);
+        for (name, value) in headers {
             // Writing to a String cannot fail; all our values are text.
             let _ = write!(head, "{name}: {}\r\n", value.to_str().unwrap_or_default());
         }

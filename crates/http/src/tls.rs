@@ -21,8 +21,16 @@ pub struct TlsError {
     problem: String,
 }
 
+/// The TLS of the API.
+pub(crate) struct Tls {
+    /// The configuration of all connections.
+    pub(crate) config: Arc<ServerConfig>,
+    /// The names in the server's certificate.
+    pub(crate) names: Vec<String>,
+}
+
 /// Loads the files, and makes the configuration of all connections.
-pub(crate) fn load(tls: &HttpTls) -> Result<Arc<ServerConfig>, TlsError> {
+pub(crate) fn load(tls: &HttpTls) -> Result<Tls, TlsError> {
     let fail = |key, file: &Path| {
         let file = file.to_path_buf();
         move |problem: String| TlsError { key, file, problem }
@@ -33,6 +41,7 @@ pub(crate) fn load(tls: &HttpTls) -> Result<Arc<ServerConfig>, TlsError> {
         PrivateKeyDer::from_pem_slice(&pem).map_err(|_| "contains no private key in PEM format".to_string())
     });
     let key = key.map_err(fail(secret.0, secret.1))?;
+    let names = chain.first().map(dns_names).unwrap_or_default();
     let provider = Arc::new(default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -59,7 +68,7 @@ pub(crate) fn load(tls: &HttpTls) -> Result<Arc<ServerConfig>, TlsError> {
     config.send_tls13_tickets = 0;
     config.max_early_data_size = 0;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(Tls { config: Arc::new(config), names })
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -72,11 +81,14 @@ fn read(path: &Path, is_secret: bool) -> Result<Vec<u8>, String> {
     read(path, MAX_PEM_BYTES).map_err(|error| error.to_string())
 }
 
+fn dns_names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let parsed = webpki::EndEntityCert::try_from(certificate);
+    parsed.map(|parsed| parsed.valid_dns_names().map(str::to_string).collect()).unwrap_or_default()
+}
+
 /// The name of a client in the log: the first DNS name of its certificate, or its fingerprint.
 pub(crate) fn client_name(certificate: &CertificateDer<'_>) -> Arc<str> {
-    let parsed = webpki::EndEntityCert::try_from(certificate);
-    let name = parsed.ok().and_then(|parsed| parsed.valid_dns_names().next().map(str::to_string));
-    let name = name.unwrap_or_else(|| {
+    let name = dns_names(certificate).into_iter().next().unwrap_or_else(|| {
         let hash = digest(&SHA256, certificate);
         hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     });

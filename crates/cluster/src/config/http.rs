@@ -18,6 +18,9 @@ const MAX_CONNECTIONS: u32 = 20_000;
 /// The largest `http.limits.sessions`. Each one is two file descriptors.
 const MAX_SESSIONS: u32 = 5_000;
 const MAX_REQUESTS_PER_SECOND: u32 = 1_000_000;
+/// The most names in `http.allowed-hosts`, and the longest one. Each request is compared with all of them.
+const MAX_ALLOWED_HOSTS: usize = 32;
+const MAX_HOST_BYTES: usize = 253;
 
 /// The HTTP API of a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -30,6 +33,8 @@ pub struct Http {
     pub tokens: Option<PathBuf>,
     /// What callers without a token or certificate may do.
     pub anonymous: Anonymous,
+    /// Names that clients know this API by, such as that of a proxy before it; in lower case.
+    pub allowed_hosts: Vec<String>,
     /// TLS; plain HTTP if absent.
     pub tls: Option<HttpTls>,
     /// How much clients may ask for.
@@ -101,6 +106,8 @@ pub(super) struct HttpDocument {
     pub(super) probe_listen: Option<Text>,
     pub(super) tokens: Option<Text>,
     anonymous: Option<Anonymous>,
+    #[serde(default)]
+    allowed_hosts: Vec<String>,
     tls: Option<HttpTlsDocument>,
     #[serde(default)]
     limits: HttpLimitsDocument,
@@ -140,6 +147,12 @@ impl HttpDocument {
         let tls = self.tls.map(|tls| tls.check(folder)).transpose()?;
         let is_authenticated = tokens.is_some() || tls.as_ref().is_some_and(|tls| tls.client_authority.is_some());
         let default = if is_authenticated { Anonymous::None } else { Anonymous::Campaign };
+        let allowed_hosts = allowed_hosts(self.allowed_hosts)?;
+        if let (Some(name), None, false) = (allowed_hosts.first(), self.anonymous, is_authenticated) {
+            let problem = "whoever comes through a proxy on this host could campaign; set `http.tokens`, \
+                           `http.tls.client-authority` or `http.anonymous`";
+            return Err(invalid("http.allowed-hosts", name, problem));
+        }
         let anonymous = self.anonymous.unwrap_or(default);
         if !listen.ip().is_loopback() {
             if !is_authenticated {
@@ -153,7 +166,7 @@ impl HttpDocument {
                 return Err(invalid("http.anonymous", given, problem));
             }
         }
-        Ok(Http { listen, probe_listen, tokens, anonymous, tls, limits: self.limits.check()? })
+        Ok(Http { listen, probe_listen, tokens, anonymous, allowed_hosts, tls, limits: self.limits.check()? })
     }
 }
 
@@ -191,6 +204,21 @@ impl HttpLimitsDocument {
             requests_per_second: per_second as u32,
         })
     }
+}
+
+/// Checks the names of `http.allowed-hosts`.
+fn allowed_hosts(names: Vec<String>) -> Result<Vec<String>, ConfigError> {
+    const KEY: &str = "http.allowed-hosts";
+    if names.len() > MAX_ALLOWED_HOSTS {
+        return Err(invalid(KEY, &names.len().to_string(), format!("expected at most {MAX_ALLOWED_HOSTS} names")));
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    for name in &names {
+        if !(1..=MAX_HOST_BYTES).contains(&name.len()) || !name.bytes().all(is_plain) || name.ends_with('.') {
+            return Err(invalid(KEY, name, "expected a name without a port, such as \"hustings.example.com\""));
+        }
+    }
+    Ok(names.iter().map(|name| name.to_ascii_lowercase()).collect())
 }
 
 fn word_of(anonymous: Anonymous) -> &'static str {
@@ -249,6 +277,17 @@ mod tests {
         assert_eq!(http("tokens = \"t\"\nanonymous = \"read\"").expect("loopback").anonymous, Anonymous::Read);
     }
 
+    /// Behind a proxy, everybody seems to be on this host.
+    #[test]
+    fn names_of_a_proxy_need_authentication_or_a_decision() {
+        let error = http("allowed-hosts = [\"API.example\"]").expect_err("anybody could campaign");
+        assert!(error.starts_with("`http.allowed-hosts` is `api.example`: whoever comes through"), "{error}");
+        for decided in ["anonymous = \"read\"", "tokens = \"t\""] {
+            let read = http(&format!("{decided}\nallowed-hosts = [\"API.example\"]")).expect("it is decided");
+            assert_eq!(read.allowed_hosts, ["api.example"]);
+        }
+    }
+
     #[test]
     fn refuses_a_public_address_without_authentication() {
         for open in ["0.0.0.0:7480", "[::]:7480", "10.0.0.1:7480"] {
@@ -279,6 +318,13 @@ mod tests {
             let error = http(text).expect_err(text);
             assert!(error.starts_with(expected), "{error}");
         }
+        for name in ["", "a.example:80", "https://a.example", "a.example.", "*.example"] {
+            let error = http(&format!("tokens = \"t\"\nallowed-hosts = [{name:?}]")).expect_err(name);
+            assert!(error.starts_with(&format!("`http.allowed-hosts` is `{name}`: expected a name")), "{error}");
+        }
+        let many = vec!["\"a\""; MAX_ALLOWED_HOSTS + 1].join(",");
+        let error = http(&format!("tokens = \"t\"\nallowed-hosts = [{many}]")).expect_err("too many");
+        assert!(error.starts_with("`http.allowed-hosts` is `33`: expected at most 32 names"), "{error}");
         let right = "[http.tls]\ncertificate = \"c\"\nkey = \"k\"\nclient-right = \"all\"";
         assert!(http(right).expect_err(right).contains("expected `campaign` or `operate`"));
     }

@@ -190,6 +190,7 @@ fn http(http: &Http) -> Vec<(String, String)> {
         ("http.probe-listen", optional(http.probe_listen.map(|address| address.to_string()))),
         ("http.tokens", optional(http.tokens.as_ref().map(file))),
         ("http.anonymous", optional(anonymous.and_then(|word| word.as_str().map(str::to_string)))),
+        ("http.allowed-hosts", http.allowed_hosts.join(" ")),
     ];
     if let Some(tls) = &http.tls {
         values.push(("http.tls.certificate", file(&tls.certificate)));

@@ -81,22 +81,6 @@ fn a_certificate_has_its_right_and_a_token_beats_it() {
 }
 
 #[test]
-fn web_pages_are_not_anonymous_callers() {
-    let authenticator = authenticator(Tokens::default(), Anonymous::Campaign);
-    let with = |name, value| {
-        let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
-        authenticator.caller(&peer("127.0.0.1"), &headers).map_err(|error| error.code)
-    };
-    for host in ["127.0.0.1:7480", "localhost:7480", "[::1]:7480", "LOCALHOST"] {
-        assert!(with(header::HOST, host).is_ok(), "{host}");
-    }
-    for host in ["evil.example", "evil.example:7480", "127.0.0.1.evil.example"] {
-        assert_eq!(with(header::HOST, host), Err(Code::Forbidden), "{host}");
-    }
-    assert_eq!(with(header::ORIGIN, "http://127.0.0.1:7480"), Err(Code::Forbidden));
-}
-
-#[test]
 fn a_token_file_that_others_can_read_is_refused() {
     for mode in [0o640, 0o604, 0o644, 0o620] {
         let error = file("", mode).err().expect("it is exposed");

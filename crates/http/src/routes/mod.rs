@@ -101,10 +101,12 @@ async fn limit_rate(State(state): State<Shared>, request: Request, next: Next) -
     Ok(next.run(request).await)
 }
 
-/// Finds out who calls. The rate is limited first, so that nobody can try many tokens.
+/// Refuses what a web page may have sent, and finds out who calls. The rate is limited first, so that nobody can try
+/// many tokens.
 async fn authenticate(State(state): State<Shared>, mut request: Request, next: Next) -> Result<Response, ApiError> {
     let peer = peer_of(&request)?;
     check_rate(&state, &peer)?;
+    state.hosts.check(request.headers())?;
     let caller = state.authenticator.caller(&peer, request.headers())?;
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)

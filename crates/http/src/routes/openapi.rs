@@ -120,7 +120,8 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
             let state = &[Code::StaleToken, Code::NotAvailable, Code::NoRoom, Code::Timeout, Code::TooLarge];
             vec![NODE, CHANGE, state]
         }
-        "pause" | "resume" => vec![NODE, CHANGE],
+        "pause" => vec![BODY, NODE, CHANGE],
+        "resume" => vec![NODE, CHANGE],
         "describe" => vec![],
         _ => return None,
     };

@@ -8,7 +8,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Office, is_name, not_a_name};
 use crate::json;
 use crate::link::unexpected;
-use crate::model::{OfficeView, PausedView, TransferRequest};
+use crate::model::{OfficeView, PauseRequest, PausedView, TransferRequest};
 use crate::state::Shared;
 
 /// Hands an office over: to a member, or to whoever is best beside its holder.
@@ -38,9 +38,15 @@ pub(crate) async fn transfer(
 }
 
 /// Pauses elections: holders keep their offices, vacant offices stay vacant.
-#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "operation",
+///
+/// The body is `{}`: a form of a web page cannot send JSON.
+#[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "operation", request_body = PauseRequest,
     responses((status = 200, description = "Elections are paused.", body = PausedView)))]
-pub(crate) async fn pause(State(state): State<Shared>, Operator(caller): Operator) -> ApiResult {
+pub(crate) async fn pause(
+    State(state): State<Shared>,
+    Operator(caller): Operator,
+    Body(PauseRequest {}): Body<PauseRequest>,
+) -> ApiResult {
     let done = carry_out(&state, &Request::Pause).await;
     state.audit(&caller, format_args!("pause"), &done);
     done.map(|()| json::ok(&PausedView { paused: true }))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use hustings_cluster::clock::Clock;
 use hustings_cluster::config::Anonymous;
 use serde_json::Value;
@@ -14,6 +14,7 @@ use tower_service::Service;
 
 use super::*;
 use crate::auth::{Authenticator, Tokens};
+use crate::hosts::Hosts;
 use crate::link::Link;
 use crate::offices::Offices;
 use crate::rate::RateLimit;
@@ -35,6 +36,7 @@ fn state(socket: &std::path::Path, requests_per_second: u32) -> Shared {
             anonymous: Anonymous::Operate,
             certificate_right: Right::Campaign,
         },
+        hosts: Hosts::new(&[], "a:1", Vec::new()),
         rate: RateLimit::new(requests_per_second),
         clock: Clock::new(),
         log: Arc::new(|_| {}),
@@ -201,6 +203,43 @@ fn bodies_must_be_json_of_the_right_type_and_size() {
             let answer = call(&router, request).await;
             assert_eq!(answer.status().as_u16(), status);
             assert_eq!(json_of(answer).await["error"]["code"], code);
+        }
+    });
+}
+
+/// A browser presents the certificate of its user for whatever page asks.
+#[test]
+fn a_web_page_cannot_use_the_certificate_of_its_user() {
+    block_on(async {
+        let mut state = nowhere();
+        let shared = Arc::get_mut(&mut state).expect("it is not shared yet");
+        shared.authenticator.certificate_right = Right::Operate;
+        shared.hosts = Hosts::new(&["api.example".to_string()], "a:1", Vec::new());
+        let router = router(state);
+        let pause = |headers: &[(&'static str, &'static str)], body: &'static str| {
+            let mut request = request("POST", "/v1/pause").map(|_| Body::from(body));
+            let peer = Peer { address: [10, 0, 0, 1].into(), certificate: Some("certificate:x".into()) };
+            request.extensions_mut().insert(peer);
+            let headers = headers.iter().map(|(name, value)| (*name, HeaderValue::from_static(value)));
+            headers.for_each(|(name, value)| _ = request.headers_mut().insert(name, value));
+            request
+        };
+        let json = ("content-type", "application/json");
+        for (request, status) in [
+            // What a page can send without asking the server first.
+            (pause(&[], ""), 415),
+            (pause(&[("content-type", "text/plain")], "{}"), 415),
+            (pause(&[json, ("origin", "https://evil.example")], "{}"), 403),
+            (pause(&[json, ("sec-fetch-site", "cross-site")], "{}"), 403),
+            (pause(&[json, ("host", "evil.example")], "{}"), 403),
+            (pause(&[json, ("host", "api.example"), ("sec-fetch-site", "same-site")], "{}"), 403),
+            (pause(&[json], "{\"x\":1}"), 400),
+            // There is no node that could do it.
+            (pause(&[json], "{}"), 503),
+            (pause(&[json, ("host", "api.example"), ("origin", "https://api.example")], "{}"), 503),
+        ] {
+            let asked = format!("{request:?}");
+            assert_eq!(call(&router, request).await.status().as_u16(), status, "{asked}");
         }
     });
 }

@@ -23,8 +23,9 @@ use crate::stream::EventStream;
 
 /// A comment is sent after this much silence, so that proxies do not close the connection and a dead client is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// How long a client that was disconnected should wait before it connects again.
-const RETRY: &str = "retry: 1000\n\n";
+/// How long a client that was disconnected should wait before it connects again. It is part of the first event: some
+/// clients take a block of its own for an event without data.
+const RETRY: &str = "retry: 1000\n";
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -57,7 +57,7 @@ fn bad_requests_get_an_error_that_says_what_is_wrong() {
         (api.method("PATCH", "/v1/pause"), 405, "method-not-allowed"),
         (api.get("/v1/nothing"), 404, "not-found"),
         // Anonymous callers on loopback may campaign and no more.
-        (api.method("POST", "/v1/pause"), 403, "forbidden"),
+        (api.post("/v1/pause", &json!({})), 403, "forbidden"),
     ] {
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{answer:?}");
     }
@@ -80,6 +80,7 @@ fn web_pages_cannot_use_the_api_of_a_host() {
     assert_eq!(with("Host: localhost").status, 200);
     assert_eq!(with("Host: evil.example").code(), "forbidden");
     assert_eq!(with("Host: localhost\r\nOrigin: http://evil.example").code(), "forbidden");
+    assert_eq!(with("Host: localhost\r\nSec-Fetch-Site: cross-site").code(), "forbidden");
 }
 
 #[test]
