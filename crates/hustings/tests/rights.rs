@@ -16,8 +16,12 @@ const GROUP: u32 = 54_321;
 
 /// Runs a program as `NOBODY`, with these supplementary groups.
 fn as_nobody(groups: &str, program: &str, args: &[&str]) -> Ran {
+    as_user(NOBODY, groups, program, args)
+}
+
+fn as_user(user: u32, groups: &str, program: &str, args: &[&str]) -> Ran {
     let mut command = Command::new("setpriv");
-    command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")]);
+    command.args([format!("--reuid={user}"), format!("--regid={user}")]);
     command.args(if groups.is_empty() { ["--clear-groups".to_string()] } else { [format!("--groups={groups}")] });
     // Variables such as HUSTINGS_SOCKET must not decide what is tested.
     let output = command.arg(program).args(args).env_clear().env("PATH", "/usr/bin:/bin").output();
@@ -90,6 +94,60 @@ fn the_group_may_campaign_and_nothing_else() {
     assert!(has_line(&[&nobody, "request={\"type\":\"transfer\"", "result=not-permitted"]), "{log}");
     assert!(has_line(&[&nobody, "request={\"type\":\"campaign\",\"office\":\"job\""]), "{log}");
     assert!(has_line(&["audit: uid=0 user=root pid=", "request={\"type\":\"pause\"}", "result=done"]), "{log}");
+}
+
+/// Everybody who may read sees the token of an office. It must not be enough to write for its holder.
+#[test]
+fn a_program_does_not_write_for_a_holder_of_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("rights with real users: needs root to become another user");
+    }
+    let (cluster, socket) = cluster();
+    let path = socket.to_str().expect("the path is UTF-8");
+    let state = cluster.root().join("state");
+    fs::write(&state, "theirs").expect("the folder is ours");
+    set_mode(&state, 0o644);
+    let held = cluster.root().join("held");
+    fs::create_dir(&held).expect("the folder is ours");
+    set_mode(&held, 0o777);
+    // The command stores its own state, says which token it has, and works until it is told that this is enough.
+    let binary = env!("CARGO_BIN_EXE_hustings");
+    let script = format!(
+        "echo mine | {binary} state put job --socket {path} && echo $HUSTINGS_TOKEN > {held}/new && mv {held}/new \
+         {held}/token && until [ -e {held}/enough ]; do sleep 0.1; done",
+        held = held.display()
+    );
+    let (group, at) = (GROUP.to_string(), socket.clone());
+    let holder = std::thread::spawn(move || {
+        let command = ["run", "job", "--containment", "process-tree", "--", "sh", "-c", &script];
+        hustings_as_nobody(&group, &at, &command)
+    });
+    let token = cluster.wait_until("the command has stored its state", || {
+        fs::read_to_string(held.join("token")).ok().map(|text| text.trim().to_string())
+    });
+    let file = state.to_str().expect("the path is UTF-8");
+    let put = ["state", "put", "job", file, "--token", &token, "--socket", path];
+    let delete = ["state", "delete", "job", "--token", &token, "--socket", path];
+    for request in [&put[..], &delete] {
+        let refused = as_user(NOBODY - 1, &GROUP.to_string(), binary, request);
+        assert_eq!(refused.code, 1, "{request:?}: {}", refused.err);
+        assert!(refused.err.contains("a program of another user holds the office `job`"), "{}", refused.err);
+    }
+    let stored = || cluster.run("a", &["state", "get", "job"]).out;
+    assert_eq!(stored(), "mine\n");
+    assert_eq!(cluster.run("a", &put[..6]).code, 0, "an operator may");
+    assert_eq!(as_nobody(&GROUP.to_string(), binary, &delete).code, 0, "it is the holder's user");
+    fs::write(held.join("enough"), "").expect("the folder is ours");
+    let ran = holder.join().expect("it does not panic");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let late = as_nobody(&GROUP.to_string(), binary, &put);
+    assert!(late.code == 1 && late.err.contains("not held with this token"), "{}", late.err);
+    let log = cluster.log("a");
+    let refusals = log.lines().filter(|line| line.contains("uid=65533 ") && line.contains("result=held-by-another"));
+    assert!(
+        refusals.count() == 2 && !log.contains("dGhlaXJz"),
+        "both are logged, without what was to be stored: {log}"
+    );
 }
 
 #[test]

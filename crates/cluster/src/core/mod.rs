@@ -262,8 +262,8 @@ impl Core {
     /// A client's connection has ended.
     pub(crate) fn handle_client_gone(&mut self, client: ClientId, now: Timestamp) {
         self.advance_clock(now);
-        self.requests.handle_client_gone(client);
         let (parts, mut context) = self.split();
+        parts.requests.handle_client_gone(client, &mut context);
         let known = local_leases::Known::of(parts.arbiter);
         parts.local_leases.handle_client_gone(client, &known, &mut context);
         self.turn();
@@ -316,6 +316,11 @@ impl Core {
     #[cfg(test)]
     pub(crate) fn held_offices(&self) -> impl Iterator<Item = (&str, u64)> {
         self.local_leases.held()
+    }
+
+    /// The client that this node holds an office for with this token, if its work has not stopped.
+    pub(crate) fn holder(&self, office: &str, token: u64) -> Option<ClientId> {
+        self.local_leases.client_of(office, token)
     }
 
     /// Whether a client waits for a reply.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Node;
 use super::peer_credentials::PeerCredentials;
-use crate::api::{NOT_PERMITTED, Request, RequestError, Right};
+use crate::api::{Base64, Request, RequestError, Right};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
 
@@ -54,7 +54,12 @@ impl Audit {
     fn line(&self, peer: PeerCredentials, request: &Request, result: &str) -> String {
         let uid = peer.uid.as_raw();
         let user = self.users.get(&uid).map(|name| format!(" user={name}")).unwrap_or_default();
-        let text = serde_json::to_string(request).expect("a request is plain data");
+        let mut shown = request.clone();
+        if let Request::PutState { data, .. } = &mut shown {
+            // What a program stores is not for the log.
+            *data = Base64::default();
+        }
+        let text = serde_json::to_string(&shown).expect("a request is plain data");
         let text: String = text.chars().take(MAX_REQUEST_CHARS).collect();
         format!("audit: uid={uid}{user} pid={} request={text} result={result}", peer.pid)
     }
@@ -79,7 +84,9 @@ fn is_audited(request: &Request) -> bool {
     match request {
         Request::Complete { .. } | Request::DeleteState { .. } => true,
         // The last part stands for all.
-        Request::PutState { bytes, offset, data, .. } => data.0.is_empty() || offset + data.0.len() as u64 == *bytes,
+        Request::PutState { bytes, offset, data, .. } => {
+            data.0.is_empty() || offset.saturating_add(data.0.len() as u64) == *bytes
+        }
         request => request.right() == Some(Right::Operate),
     }
 }
@@ -103,10 +110,10 @@ impl Node {
     }
 
     /// Logs a request that the client may not send.
-    pub(super) fn audit_refusal(&mut self, client: ClientId, request: &Request) {
+    pub(super) fn audit_refusal(&mut self, client: ClientId, request: &Request, result: &str) {
         let Some(suppressed) = self.audit.admit_refusal(self.clock.now()) else { return };
         let Some(peer) = self.clients.peer(client) else { return };
-        let line = self.audit.line(peer, request, NOT_PERMITTED);
+        let line = self.audit.line(peer, request, result);
         match suppressed {
             0 => self.logger.audit(format_args!("{line}")),
             count => self.logger.audit(format_args!("{line} ({count} earlier refusals are not logged)")),

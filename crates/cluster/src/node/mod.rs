@@ -21,6 +21,7 @@ mod clients;
 mod error;
 mod guards;
 mod health;
+mod holders;
 mod logger;
 mod observe;
 mod observer;

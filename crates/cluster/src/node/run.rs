@@ -8,8 +8,9 @@ use mio::Events;
 use super::clients::ClientEvent;
 use super::error::system;
 use super::{Exit, FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError};
-use crate::api::Reply;
-use crate::core::Output;
+use crate::api::{NOT_PERMITTED, Reply, Request};
+use crate::clock::Timestamp;
+use crate::core::{ClientId, Output};
 use crate::faults::Rule;
 use crate::store::{StoreError, SubmitError, Write};
 use crate::transport::Event;
@@ -213,15 +214,8 @@ impl Node {
         for event in std::mem::take(&mut self.events) {
             let now = self.clock.now();
             match event {
-                ClientEvent::Request(client, request) => {
-                    self.audit_request(client, &request);
-                    self.logger.debug(format_args!("program {}: {request:?}", client.0));
-                    match self.guards.handle_request(client, &request, self.clients.stream(client)) {
-                        Ok(()) => self.core.handle_request(client, request, now),
-                        Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
-                    }
-                }
-                ClientEvent::NotPermitted(client, request) => self.audit_refusal(client, &request),
+                ClientEvent::Request(client, request) => self.handle_request(client, request, now),
+                ClientEvent::NotPermitted(client, request) => self.audit_refusal(client, &request, NOT_PERMITTED),
                 ClientEvent::Disconnected(client) => {
                     self.guards.handle_client_gone(client);
                     self.core.handle_client_gone(client, now);
@@ -230,6 +224,19 @@ impl Node {
             self.process_outputs()?;
         }
         Ok(())
+    }
+
+    fn handle_request(&mut self, client: ClientId, request: Request, now: Timestamp) {
+        self.logger.debug(format_args!("program {}: {request:?}", client.0));
+        if let Err(refusal) = self.check_holder(client, &request) {
+            self.audit_refusal(client, &request, &refusal.code);
+            return self.clients.queue_reply(client, &Reply::Error(refusal));
+        }
+        self.audit_request(client, &request);
+        match self.guards.handle_request(client, &request, self.clients.stream(client)) {
+            Ok(()) => self.core.handle_request(client, request, now),
+            Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
+        }
     }
 
     /// Carries out the core's outputs.

@@ -105,6 +105,8 @@ pub(crate) async fn get(State(state): State<Shared>, Office(office): Office) -> 
 
 /// Stores a state for the next holders of an office. Only its holder can, with its token.
 ///
+/// The holder is the caller whose session on this node holds the office. Operators can as well.
+///
 /// When it is answered with 200, a majority has stored the whole body. Whatever fails, the state is the former or the
 /// new one, never a part of it.
 #[utoipa::path(put, path = "/v1/offices/{office}/state", operation_id = "put-state", tag = "states",
@@ -119,6 +121,11 @@ pub(crate) async fn put(
     request: HttpRequest,
 ) -> ApiResult {
     let token = token_of(request.headers())?;
+    if let Err(refusal) = check_holder(&state, &caller, &office, token) {
+        let refused = Err::<(), _>(refusal);
+        state.audit(&caller, format_args!("put-state {office} token={token}"), &refused);
+        refused?;
+    }
     let _permit = begin_transfer(&state)?;
     let data = read_body(request, state.max_state_bytes).await?;
     let size = data.len() as u64;
@@ -138,8 +145,8 @@ pub(crate) async fn put(
 
 /// Deletes the state of an office.
 ///
-/// Its holder sends its token, and needs the right to campaign. Without a token, the caller needs the right to operate,
-/// and no holder is asked.
+/// Its holder, whose session on this node holds it, sends its token, and needs the right to campaign. Without a token,
+/// the caller needs the right to operate, and no holder is asked.
 #[utoipa::path(delete, path = "/v1/offices/{office}/state", operation_id = "delete-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
         ("Hustings-Token" = Option<u64>, Header, description = "The token of the holder; absent if an operator asks.")),
@@ -151,11 +158,12 @@ pub(crate) async fn delete(
     headers: HeaderMap,
 ) -> ApiResult {
     let token = headers.contains_key(TOKEN_HEADER).then(|| token_of(&headers)).transpose()?;
-    let (right, by) = match token {
-        Some(token) => (Right::Campaign, format!("token={token}")),
-        None => (Right::Operate, "operator".to_string()),
+    let by = token.map_or_else(|| "operator".to_string(), |token| format!("token={token}"));
+    let allowed = match token {
+        Some(token) => caller.require(Right::Campaign).and_then(|()| check_holder(&state, &caller, &office, token)),
+        None => caller.require(Right::Operate),
     };
-    let done = match caller.require(right) {
+    let done = match allowed {
         Ok(()) => carry_out(&state, &Request::DeleteState { office: office.clone(), token }).await,
         Err(refusal) => Err(refusal),
     };
@@ -178,6 +186,16 @@ pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<Lis
     states.truncate(limit);
     let next = states.last().filter(|_| has_more).map(|last| last.office.clone());
     Ok(json::ok(&StatePage { states: states.into_iter().map(Into::into).collect(), next }))
+}
+
+/// Fails unless the caller holds the office with this token, or is an operator. The token alone proves nothing:
+/// everybody who may read can see it.
+fn check_holder(state: &Shared, caller: &Caller, office: &str, token: u64) -> Result<(), ApiError> {
+    if caller.right == Some(Right::Operate) || state.sessions.holds(&caller.name, office, token) {
+        return Ok(());
+    }
+    let message = format!("no session of `{}` on this node holds `{office}` with the token {token}", caller.name);
+    Err(ApiError::new(Code::StaleToken, message))
 }
 
 /// Whole states are in memory while they are read or stored, so there are few at a time.

@@ -205,6 +205,16 @@ impl Sessions {
         })
     }
 
+    /// Whether a session of this caller holds an office with a token.
+    pub(crate) fn holds(&self, caller: &str, office: &str, token: u64) -> bool {
+        let is_held = |session: &Session| {
+            let lease = *session.lease.borrow();
+            lease.token == Some(token) && matches!(lease.state, SessionState::Held | SessionState::Stop)
+        };
+        let by_id = lock(&self.by_id);
+        by_id.values().any(|session| session.caller == caller && session.office == office && is_held(session))
+    }
+
     /// Renews a session and tells its client how long it may act, counted from when it sent the request.
     ///
     /// `received` is when the request was here, so not before it was sent.

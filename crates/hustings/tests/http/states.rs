@@ -1,12 +1,20 @@
 //! The states of offices over HTTP.
 
+use hustings_http::{TokenRight, add_token};
 use serde_json::json;
 
+use super::client::Api;
 use super::{ABC, HttpCluster, write_tokens};
+
+/// Opens a session for the office `leader`, which its node holds. Returns the token.
+fn held_leader(api: &Api) -> u64 {
+    let session = api.post("/v1/offices/leader/campaign", &json!({ "wait_ms": 20_000, "ttl_ms": 600_000 })).json();
+    session["token"].as_u64().unwrap_or_else(|| panic!("it is held: {session}"))
+}
 
 #[test]
 fn a_holder_stores_a_state_that_every_node_shows() {
-    let http = HttpCluster::start(&ABC, "");
+    let http = HttpCluster::start(&ABC, "anonymous = \"operate\"");
     let (leader, others) = http.leader_and_others();
     let path = "/v1/offices/leader/state";
     assert_eq!((leader.get(path).status, leader.get(path).code().as_str()), (404, "no-state"));
@@ -26,7 +34,11 @@ fn a_holder_stores_a_state_that_every_node_shows() {
         assert_eq!(read.header("hustings-token"), Some(token.to_string().as_str()));
     }
     let tag = leader.get(path).header("etag").map(str::to_string);
-    assert_eq!(others[0].put(path, token, b"").status, 200, "any node takes it, with the holder's token");
+    assert_eq!(
+        others[0].put(path, token, b"").status,
+        200,
+        "any node takes it from an operator, with the holder's token"
+    );
     let empty = leader.get(path);
     assert_eq!((empty.status, empty.body.as_str()), (200, ""));
     assert_ne!(empty.header("etag").map(str::to_string), tag);
@@ -37,6 +49,39 @@ fn a_holder_stores_a_state_that_every_node_shows() {
     assert_eq!(leader.put(path, token, &vec![b'x'; (1 << 20) + 1]).code(), "too-large");
 }
 
+/// The token of an office is no secret: everybody who may read sees it.
+#[test]
+fn only_the_caller_whose_session_holds_an_office_writes_for_it() {
+    let (mut tokens, mut other) = Default::default();
+    let http = HttpCluster::prepare(&["a"], "tokens = \"tokens.toml\"\nanonymous = \"read\"", |cluster| {
+        let path = cluster.folder().join("a/tokens.toml");
+        tokens = write_tokens(&path);
+        other = add_token(Some(&path), "other", TokenRight::Campaign).expect("the folder is ours").secret;
+    });
+    let (holder, operator) = (http.apis[0].with_token(&tokens.0), http.apis[0].with_token(&tokens.1));
+    let other = http.apis[0].with_token(&other);
+    let session = holder.post("/v1/offices/job/campaign", &json!({ "wait_ms": 20_000, "ttl_ms": 60_000 })).json();
+    let token = session["token"].as_u64().unwrap_or_else(|| panic!("it is held: {session}"));
+    let path = "/v1/offices/job/state";
+    assert_eq!(holder.put(path, token, b"mine").status, 200);
+    for refused in [other.put(path, token, b"theirs"), other.delete_with_token(path, token)] {
+        assert_eq!((refused.status, refused.code().as_str()), (409, "stale-token"), "{refused:?}");
+    }
+    // A session that only waits gives no more.
+    let waiting = other.post("/v1/offices/job/campaign", &json!({ "ttl_ms": 60_000 }));
+    assert_eq!(waiting.json()["state"], "waiting", "{waiting:?}");
+    assert_eq!(other.put(path, token, b"theirs").code(), "stale-token");
+    assert_eq!(holder.put("/v1/offices/leader/state", token, b"x").code(), "stale-token", "that is another office");
+    assert_eq!(operator.get(path).body, "mine", "nothing has changed");
+    assert_eq!(operator.put(path, token, b"repaired").status, 200);
+    assert_eq!(holder.delete_with_token(path, token).status, 200);
+    let log = http.cluster.log("a");
+    for request in ["put-state", "delete-state"] {
+        let line = format!("audit: caller=token:other request={request} job token={token} result=stale-token");
+        assert!(log.contains(&line), "{line}\n{log}");
+    }
+}
+
 #[test]
 fn to_store_takes_the_right_to_campaign() {
     let mut tokens = Default::default();
@@ -44,11 +89,12 @@ fn to_store_takes_the_right_to_campaign() {
         tokens = write_tokens(&cluster.folder().join("a/tokens.toml"));
     });
     let api = &http.apis[0];
-    let held = api.get("/v1/offices/leader").json()["token"].as_u64().expect("it is held");
+    let program = api.with_token(&tokens.0);
+    let held = held_leader(&program);
     let path = "/v1/offices/leader/state";
     let refused = api.put(path, held, b"x");
     assert!(matches!(refused.status, 401 | 403), "{refused:?}");
-    assert_eq!(api.with_token(&tokens.0).put(path, held, b"x").status, 200);
+    assert_eq!(program.put(path, held, b"x").status, 200);
     assert_eq!(api.get(path).body, "x");
 }
 
@@ -60,7 +106,7 @@ fn a_holder_deletes_its_state_and_an_operator_any() {
     });
     let reader = &http.apis[0];
     let (program, operator) = (reader.with_token(&tokens.0), reader.with_token(&tokens.1));
-    let held = reader.get("/v1/offices/leader").json()["token"].as_u64().expect("it is held");
+    let held = held_leader(&program);
     let path = "/v1/offices/leader/state";
     assert_eq!(program.put(path, held, b"abc").status, 200);
     let page = reader.get("/v1/states?limit=1").json();

@@ -104,6 +104,12 @@ impl LocalLeases {
         self.leases.get(office).is_some_and(|lease| lease.state != LeaseState::Stopped)
     }
 
+    /// The client that this node holds an office for with this token, if its work has not stopped.
+    pub(super) fn client_of(&self, office: &str, token: u64) -> Option<ClientId> {
+        let lease = self.leases.get(office).filter(|lease| lease.token == token)?;
+        lease.client.filter(|_| lease.state != LeaseState::Stopped)
+    }
+
     /// Whether this node holds an office whose work has stopped.
     pub(super) fn has_stopped(&self, office: &str) -> bool {
         self.leases.get(office).is_some_and(|lease| lease.state == LeaseState::Stopped)

@@ -15,6 +15,11 @@ pub(in crate::core) fn held_by_another(office: &str) -> RequestError {
     refusal("held-by-another", format!("another program holds the office `{office}`, and is still connected"))
 }
 
+/// Nobody reads this but the audit log.
+pub(in crate::core) fn disconnected() -> RequestError {
+    refusal("disconnected", "the program is gone; what it asked for may still take effect".to_string())
+}
+
 pub(in crate::core) fn stale_token() -> RequestError {
     refusal("stale-token", "the office is not held with this token any more".to_string())
 }

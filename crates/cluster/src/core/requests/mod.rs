@@ -207,10 +207,10 @@ impl Requests {
     }
 
     /// A client's connection has ended.
-    pub(super) fn handle_client_gone(&mut self, client: ClientId) {
+    pub(super) fn handle_client_gone(&mut self, client: ClientId, context: &mut Context<'_>) {
         self.watchers.remove(client);
         self.reads.remove_client(client);
-        self.uploads.handle_client_gone(client);
+        self.uploads.handle_client_gone(client, context);
     }
 
     /// An office changed: its table entry, or this node's lease of it.

@@ -254,10 +254,13 @@ impl Uploads {
         }
     }
 
-    /// A client's connection has ended. What it has not sent completely is forgotten.
-    pub(super) fn handle_client_gone(&mut self, client: ClientId) {
+    /// A client's connection has ended. What it has not sent completely is forgotten. What it has sent is given up; its
+    /// last pieces may be on their way.
+    pub(super) fn handle_client_gone(&mut self, client: ClientId, context: &mut Context<'_>) {
         self.incoming.remove(&client);
-        self.outgoing.retain(|_, outgoing| outgoing.client != client);
+        let of_client = |(number, one): (&u64, &Outgoing)| (one.client == client).then_some(*number);
+        let given_up: Vec<u64> = self.outgoing.iter().filter_map(of_client).collect();
+        given_up.into_iter().for_each(|number| self.end(number, Err(errors::disconnected()), context));
     }
 
     pub(super) fn has_pending(&self, client: ClientId) -> bool {

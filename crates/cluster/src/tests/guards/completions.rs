@@ -1,8 +1,9 @@
 //! Records of what holders have completed.
 
 use super::harness::{TestCluster, config};
-use crate::api::{Completion, Reply, Request};
+use crate::api::{Base64, Completion, Reply, Request};
 use crate::config::Config;
+use crate::core::{ClientId, Output};
 use crate::member::Role;
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
@@ -55,6 +56,31 @@ fn a_record_needs_the_current_token() {
     cluster.advance_ms(500);
     assert_eq!(refusal_code(ask(&mut cluster, 2, complete(token, "k"))), "stale-token", "nobody holds it");
     assert_eq!(completed(&mut cluster, 3, "k"), None);
+}
+
+/// Otherwise the audit log waits forever for what became of it.
+#[test]
+fn a_state_whose_program_is_gone_has_an_outcome() {
+    let (mut cluster, token) = cluster_holding_job();
+    cluster.isolate(1);
+    let whole = || Request::PutState {
+        office: "job".to_string(),
+        token,
+        bytes: 3,
+        offset: 0,
+        data: Base64(bytes::Bytes::from_static(b"abc")),
+    };
+    cluster.request(1, 9, whole());
+    assert!(cluster.take_replies(1, 9).is_empty(), "nobody can confirm it");
+    let mut outcomes = Vec::new();
+    cluster.drive(1, |core, now| {
+        core.handle_client_gone(ClientId(9), now);
+        outcomes.extend(core.take_outputs().into_iter().filter_map(|output| match output {
+            Output::Outcome { client, result, .. } => Some((client, result.map_err(|error| error.code))),
+            _ => None,
+        }));
+    });
+    assert_eq!(outcomes, [(ClientId(9), Err("disconnected".to_string()))]);
 }
 
 #[test]
