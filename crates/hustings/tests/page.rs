@@ -23,14 +23,12 @@ impl Drop for Served {
 }
 
 fn serve(args: &[&str]) -> Served {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_hustings"))
-        .args(args)
-        .env_remove("DISPLAY")
-        .env_remove("WAYLAND_DISPLAY")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the binary can be started");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hustings"));
+    serve_with(command.args(args).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY"))
+}
+
+fn serve_with(command: &mut Command) -> Served {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be started");
     let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut first_line = String::new();
     // A check prints its report first.
@@ -72,6 +70,39 @@ fn the_page_is_served_until_a_signal() {
     assert!(get(url, "/").contains("<title>Hustings"));
     assert!(get(url, "/api/catalogue").contains("chang-roberts"));
     assert_eq!(end(served), Some(0));
+}
+
+/// Every user of the host sees the arguments of a program.
+#[test]
+fn the_browser_is_led_to_the_page_by_a_private_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let browser = folder.path().join("xdg-open");
+    // It writes down what it was given, and what it can read there.
+    let script = "#!/bin/sh\ncp \"$1\" \"$0.page\"\necho \"$# $(stat -c %a \"$1\") $1\" > \"$0.new\"\nmv \"$0.new\" \"$0.given\"\n";
+    std::fs::write(&browser, script).expect("the folder is ours");
+    std::fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hustings"));
+    command.args(["lab", "--format", "json", "--run", "a=bully&n=5"]).env("DISPLAY", ":0").env("PATH", path);
+    let served = serve_with(command.env("TMPDIR", folder.path()));
+    let printed: Value = serde_json::from_str(&served.first_line).expect("it is an object");
+    let url = printed["url"].as_str().expect("an address");
+    let since = std::time::Instant::now();
+    let given = loop {
+        if let Ok(given) = std::fs::read_to_string(folder.path().join("xdg-open.given")) {
+            break given;
+        }
+        assert!(since.elapsed() < std::time::Duration::from_secs(30), "no browser was started");
+        std::thread::yield_now();
+    };
+    let token = url.split(['=', '#']).nth(1).expect("it has a token");
+    let file = given.trim().strip_prefix("1 600 ").unwrap_or_else(|| panic!("one private file: {given}")).to_string();
+    assert!(token.len() == 32 && !given.contains(token), "{given}");
+    let page = std::fs::read_to_string(folder.path().join("xdg-open.page")).expect("it was copied");
+    assert!(page.contains(&format!("0;url={}\"", url.replace('&', "&amp;"))), "{page}");
+    assert!(get(url, "/").contains("<title>Hustings"));
+    assert_eq!(end(served), Some(0));
+    assert!(!std::path::Path::new(&file).exists(), "it is removed in the end");
 }
 
 #[test]

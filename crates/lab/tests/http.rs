@@ -87,7 +87,7 @@ fn only_those_with_the_token_get_anything() {
     }
     let answer = server.ask("GET", &format!("/?token={}", server.token), &[("Host", &host)], "");
     assert_eq!(status(&answer), 303, "{answer}");
-    assert!(answer.contains(&format!("set-cookie: {}; HttpOnly; SameSite=Strict", server.cookie())), "{answer}");
+    assert!(answer.contains(&format!("set-cookie: {}; HttpOnly; SameSite=Lax", server.cookie())), "{answer}");
     assert!(answer.contains("location: /\r\n"), "{answer}");
     let answer = server.ask("GET", "/", &[("Host", &host), ("Cookie", &server.cookie())], "");
     assert_eq!(status(&answer), 200);
@@ -156,6 +156,32 @@ fn a_class_needs_no_token_and_gets_less() {
     }
     assert!(refused.contains("too-many-requests") && refused.contains("retry-after: "), "{refused}");
     assert_eq!(status(&server.ask("GET", "/", &[("Host", "evil.example")], "")), 421);
+}
+
+/// Many who send nothing, or one byte now and then, must not take all places.
+#[test]
+fn visitors_who_are_slow_are_cut_off() {
+    let server = Server::start(true);
+    let (host, long) = (server.host(), "Content-Length: 10");
+    let begin = |text: String| {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("it is a socket");
+        stream.write_all(text.as_bytes()).expect("it reads");
+        stream
+    };
+    let silent = begin(String::new());
+    let slow_head = begin(format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
+    let slow_body = begin(format!("POST /api/run HTTP/1.1\r\nHost: {host}\r\n{long}\r\n\r\na=b"));
+    let large_head = begin(format!("GET / HTTP/1.1\r\nHost: {host}\r\nX: {}\r\n\r\n", "x".repeat(40_000)));
+    for (mut stream, expected) in [(silent, ""), (slow_head, ""), (slow_body, " 408 "), (large_head, " 431 ")] {
+        let mut answer = Vec::new();
+        // A server that refuses may close before it has read everything.
+        let ended = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(!ended.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "it was not closed");
+        assert!(answer.contains(expected), "{expected}: {answer}");
+    }
+    assert_eq!(status(&server.ask("GET", "/", &[("Host", &host)], "")), 200, "others are served");
 }
 
 /// Remembers what it was told to do.

@@ -1,5 +1,6 @@
 //! `hustings lab`, and `--open` of other commands.
 
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +13,7 @@ use hustings_lab::request::{self, Bounds};
 use hustings_lab::timeline::Timeline;
 use hustings_lab::{Lab, LabError, Listener, Options, lessons, open};
 use hustings_sim::simulate::Field;
+use tempfile::NamedTempFile;
 
 use super::args::Format;
 use super::cluster::ClusterFailure;
@@ -155,25 +157,57 @@ fn serve(
         Format::Json => writeln!(console.out, "{}", serde_json::json!({ "url": url }))?,
     }
     console.out.flush()?;
-    if opens_browser {
-        open_browser(&url);
-    }
+    let _file = opens_browser.then(|| open_browser(&url));
     listener.serve(lab, &stop).map_err(could_not)?;
     Ok(Exit::Done)
 }
 
 /// Opens the address in the user's browser, if there is a display. If that fails, the printed address remains.
-pub(crate) fn open_browser(url: &str) {
+///
+/// The address has a token, and every user of the host sees the arguments of a program. So the browser is given a file
+/// that only this user can read, which leads to the address. It is removed when what is returned is dropped.
+pub(crate) fn open_browser(url: &str) -> Option<NamedTempFile> {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     let program = match (cfg!(target_os = "macos"), has_display) {
         (true, _) => "open",
         (false, true) => "xdg-open",
-        (false, false) => return,
+        (false, false) => return None,
     };
-    let started =
-        Command::new(program).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    if let Ok(mut child) = started {
+    let file = redirect_to(url).ok()?;
+    let mut browser = Command::new(program);
+    browser.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Ok(mut child) = browser.spawn() {
         // It ends soon, and is not left as a zombie.
         std::thread::spawn(move || child.wait());
+    }
+    Some(file)
+}
+
+/// A page in a private file that leads to another one.
+fn redirect_to(url: &str) -> std::io::Result<NamedTempFile> {
+    let url = url.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let mut file = tempfile::Builder::new().prefix("hustings-").suffix(".html").tempfile()?;
+    writeln!(
+        file,
+        "<!doctype html><meta charset=\"utf-8\"><title>Hustings</title><meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0;url={url}\"><a href=\"{url}\">The page</a>"
+    )?;
+    file.flush()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_the_user_can_read_where_the_browser_is_led() {
+        let file = redirect_to("http://127.0.0.1:1/?token=secret#a=bully&values=\"<").expect("there is room");
+        let text = std::fs::read_to_string(file.path()).expect("it was written");
+        assert!(text.contains("url=http://127.0.0.1:1/?token=secret#a=bully&amp;values=&quot;&lt;\""), "{text}");
+        let mode = file.as_file().metadata().expect("it is open").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

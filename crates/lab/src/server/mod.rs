@@ -5,6 +5,7 @@
 //! small runs and few of them.
 
 mod assets;
+mod connections;
 mod guard;
 mod live;
 mod quota;
@@ -135,16 +136,16 @@ impl Listener {
             quota: options.class.then(Quota::new),
             is_class: options.class,
         });
-        let service = routes::router(shared).into_make_service_with_connect_info::<SocketAddr>();
-        let served = runtime.block_on(async {
+        let router = routes::router(shared);
+        runtime.block_on(async {
             // Streams that a browser keeps open must not keep the program running.
             tokio::select! {
-                served = std::future::IntoFuture::into_future(axum::serve(listener, service)) => served,
-                () = is_set(stop) => Ok(()),
+                () = connections::serve(listener, router) => {}
+                () = is_set(stop) => {}
             }
         });
         runtime.shutdown_timeout(Duration::from_millis(100));
-        served
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -35,9 +35,10 @@ pub(super) type Lab = State<Arc<Shared>>;
 /// The maximum size of a trace file, on the user's own machine and in a class.
 const MAX_TRACE: usize = 32 << 20;
 const MAX_CLASS_TRACE: usize = 2 << 20;
+/// How long the body of a request may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    let max_trace = if shared.is_class { MAX_CLASS_TRACE } else { MAX_TRACE };
     let api = Router::new()
         .route("/api/catalogue", get(catalogue))
         .route("/api/lessons", get(lessons))
@@ -45,8 +46,9 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/api/run", post(simulate))
         .route("/api/export/{format}", post(exported))
         .route("/api/chart", post(chart))
-        .layer(DefaultBodyLimit::max(request::MAX_TEXT + 1024))
-        .route("/api/trace", post(trace).layer(DefaultBodyLimit::max(max_trace)));
+        .route("/api/trace", post(trace))
+        // `whole` has limited the bodies.
+        .layer(DefaultBodyLimit::disable());
     let files = Router::new().route("/", get(assets::index)).route("/{name}", get(assets::file));
     let guarded =
         api.merge(live::router()).merge(files).layer(middleware::from_fn_with_state(Arc::clone(&shared), admit));
@@ -100,7 +102,31 @@ async fn admit(
             return response;
         }
     }
-    next.run(request).await
+    match whole(request, &shared).await {
+        Ok(request) => next.run(request).await,
+        Err(failed) => failed.into_response(),
+    }
+}
+
+/// A request whose body has arrived. A visitor who sends it too slowly must not keep a place.
+async fn whole(request: Request, shared: &Shared) -> Result<Request, Failed> {
+    let limit = match (request.uri().path(), shared.is_class) {
+        ("/api/trace", true) => MAX_CLASS_TRACE,
+        ("/api/trace", false) => MAX_TRACE,
+        _ => request::MAX_TEXT + 1024,
+    };
+    let (parts, body) = request.into_parts();
+    match tokio::time::timeout(BODY_TIMEOUT, axum::body::to_bytes(body, limit)).await {
+        Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+        Ok(Err(_)) => {
+            let message = format!("the request ended early, or is larger than {limit} bytes, the maximum");
+            Err(Failed(StatusCode::PAYLOAD_TOO_LARGE, LabError::new("too-large", message)))
+        }
+        Err(_) => {
+            let message = format!("the request did not arrive within {BODY_TIMEOUT:?}");
+            Err(Failed(StatusCode::REQUEST_TIMEOUT, LabError::new("timeout", message)))
+        }
+    }
 }
 
 fn refuse(refused: Refused) -> Response {

@@ -110,9 +110,7 @@ pub(crate) fn run(args: &UpArgs, known: &Algorithms, console: &mut Console<'_>) 
     input::read_lines(sender);
     let mut session = Session { live, page, script: Script::new(&args.script, args.exit), format: args.format };
     session.introduce(&folder, console)?;
-    if let Some(page) = session.page.as_ref().filter(|_| args.open) {
-        lab::open_browser(&page.url);
-    }
+    let _file = session.page.as_ref().filter(|_| args.open).map(|page| lab::open_browser(&page.url));
     let ended = session.run(&inputs, &stop, console);
     // The nodes first: they write to the folder.
     drop(session);
