@@ -15,6 +15,27 @@ pub fn kill_descendants(root: Pid, spared: Option<Pid>) -> bool {
     !left.is_empty()
 }
 
+/// A process, whatever becomes of its number. Numbers are used again; with the start, they are not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    pid: Pid,
+    started: u64,
+}
+
+impl Identity {
+    /// The process that has a number now. `None` if there is none, or if it may not be looked at.
+    pub fn of(pid: Pid) -> Option<Identity> {
+        read_process(pid.as_raw_nonzero().get()).map(|process| Identity { pid, started: process.started })
+    }
+
+    /// Kills the descendants of the process, as [`kill_descendants`] does, but not those of another one that has its
+    /// number by now.
+    pub fn kill_descendants(self) -> bool {
+        let is_other = Identity::of(self.pid).is_some_and(|now| now != self);
+        !is_other && kill_descendants(self.pid, None)
+    }
+}
+
 /// Whether a process has descendants that are alive, `spared` and its descendants not counted.
 pub fn has_descendants(root: Pid, spared: Option<Pid>) -> bool {
     !living_descendants(root, spared).is_empty()
@@ -94,6 +115,21 @@ mod tests {
         assert_eq!(parse(42, b""), None);
         let own = std::process::id() as i32;
         assert!(processes().iter().any(|process| process.pid == own && !process.is_zombie));
+    }
+
+    #[test]
+    fn descendants_of_another_process_with_the_number_are_spared() {
+        let mut shell = std::process::Command::new("sh");
+        let mut shell = shell.args(["-c", "sleep 1000 & wait"]).spawn().expect("a shell is there");
+        let identity = Identity::of(Pid::from_child(&shell)).expect("it is alive");
+        while !has_descendants(identity.pid, None) {
+            std::thread::yield_now();
+        }
+        let later = Identity { started: identity.started + 1, ..identity };
+        assert!(!later.kill_descendants() && has_descendants(identity.pid, None), "they are not its");
+        assert!(identity.kill_descendants());
+        // The shell ends when its child has.
+        assert!(shell.wait().expect("it is our child").success());
     }
 
     #[test]

@@ -150,6 +150,46 @@ fn a_program_does_not_write_for_a_holder_of_another_user() {
     );
 }
 
+/// A sidecar, a container and the host: the kernel has no number for a process of a namespace that is not below.
+#[test]
+fn clients_of_other_pid_namespaces_are_served() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("PID namespaces: needs root to make them");
+    }
+    const ELSEWHERE: [&str; 4] = ["unshare", "--pid", "--fork", "--kill-child"];
+    let mut cluster = Cluster::new(&["a"], &[]);
+    cluster.run_nodes_with(&ELSEWHERE);
+    // It waits until the node has answered this process.
+    cluster.start(&["a"]);
+    cluster.wait_for_agreement(&["a"], |_| true);
+    assert_eq!((cluster.run("a", &["pause"]).code, cluster.run("a", &["resume"]).code), (0, 0));
+    let config = cluster.config("a");
+    let mut sibling = Command::new(ELSEWHERE[0]);
+    sibling.args(&ELSEWHERE[1..]).arg(env!("CARGO_BIN_EXE_hustings")).arg("status").arg("--config").arg(&config);
+    let sibling = sibling.output().expect("unshare is part of every Debian");
+    assert!(sibling.status.success(), "{}", String::from_utf8_lossy(&sibling.stderr));
+    assert!(
+        cluster.log("a").contains("audit: uid=0 user=root pid=? request={\"type\":\"pause\"}"),
+        "{}",
+        cluster.log("a")
+    );
+    // A guard is for a process that the node can kill.
+    let mut guarded = hustings();
+    guarded.args(["run", "job", "--containment", "process-tree", "--wait", "5s", "--config"]).arg(&config);
+    let refused = guarded.args(["--", "true"]).output().expect("the binary can be started");
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && error.contains("in a PID namespace that the node does not see"), "{error}");
+
+    let (cluster, socket) = self::cluster();
+    let mut below = Command::new(ELSEWHERE[0]);
+    // With a `/proc` of its own, as in a container: `run` looks for its descendants there.
+    below.args(&ELSEWHERE[1..]).arg("--mount-proc");
+    below.args([env!("CARGO_BIN_EXE_hustings"), "run", "job", "--socket"]).arg(&socket);
+    let below = below.args(["--containment", "process-tree", "--", "true"]).output().expect("unshare is there");
+    assert!(below.status.success(), "{}", String::from_utf8_lossy(&below.stderr));
+    drop(cluster);
+}
+
 #[test]
 fn a_node_reads_the_secrets_that_root_shares_with_its_group() {
     if !rustix::process::geteuid().is_root() {

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use hustings_cluster::api::Reply;
+use hustings_cluster::api::{Reply, Request};
 use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::node::NICE_VALUE;
 use nix::sys::signal::{SigSet, Signal};
@@ -158,7 +158,12 @@ impl Guardian {
                 },
                 Action::Disconnect => self.link = None,
                 Action::Send(request) => {
-                    let sent = self.link.as_mut().map(|link| link.send(&request));
+                    let is_campaign = matches!(request, Request::Campaign { .. });
+                    let passed = is_campaign.then(|| self.setup.containment.kill_file()).flatten();
+                    let sent = self.link.as_mut().map(|link| match &passed {
+                        Some(file) => link.send_with(&request, file.as_fd()),
+                        None => link.send(&request),
+                    });
                     if !matches!(sent, Some(Ok(()))) {
                         self.link = None;
                         self.tenure.handle_disconnected(now);
@@ -234,7 +239,7 @@ impl Guardian {
         }
         if let (Some(link), token @ 1..) = (&mut self.link, self.tenure.token()) {
             let office = self.setup.spec.office.clone();
-            let _ = link.send(&hustings_cluster::api::Request::Stopped { office, token });
+            let _ = link.send(&Request::Stopped { office, token });
         }
         std::process::exit(i32::from(COULD_NOT))
     }

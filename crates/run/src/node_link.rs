@@ -1,11 +1,13 @@
 //! The guardian's connection to the node, without blocking.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use hustings_cluster::api::{MAX_LINE_BYTES, Reply, Request};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 /// A connection to a node.
 #[derive(Debug)]
@@ -26,6 +28,18 @@ impl NodeLink {
         write_line(&mut self.stream, request)
     }
 
+    /// Sends a request, and a descriptor with it.
+    pub(crate) fn send_with(&mut self, request: &Request, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let line = line_of(request)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let passed = [descriptor];
+        // The space is for one.
+        control.push(SendAncillaryMessage::ScmRights(&passed));
+        let sent = sendmsg(&self.stream, &[IoSlice::new(&line)], &mut control, SendFlags::NOSIGNAL)?;
+        self.stream.write_all(&line[sent..])
+    }
+
     /// Reads what has arrived, and appends the replies. An error means that the connection is of no more use.
     pub(crate) fn receive(&mut self, replies: &mut Vec<Reply>) -> io::Result<()> {
         let ended = self.lines.fill(&mut self.stream);
@@ -44,9 +58,13 @@ impl AsFd for NodeLink {
 
 /// Writes a value as one line. The stream does not block: a line that does not fit is an error.
 pub(crate) fn write_line(stream: &mut UnixStream, value: &impl serde::Serialize) -> io::Result<()> {
+    stream.write_all(&line_of(value)?)
+}
+
+fn line_of(value: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value).map_err(io::Error::other)?;
     line.push(b'\n');
-    stream.write_all(&line)
+    Ok(line)
 }
 
 /// Bytes that were read, cut into lines.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hustings_cluster::api::Client;
+use hustings_host::socket_peer::credentials;
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Signal};
 
@@ -48,7 +49,7 @@ impl OwnNode {
 
     /// Whether it is this node that answers at the other end of a connection.
     pub(crate) fn answers(&self, client: &Client) -> bool {
-        rustix::net::sockopt::socket_peercred(client.stream()).is_ok_and(|peer| peer.pid == self.pid())
+        credentials(client.stream()).is_ok_and(|peer| peer.pid == Some(self.pid()))
     }
 
     /// Whether it has ended by itself.

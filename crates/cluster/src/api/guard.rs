@@ -23,7 +23,9 @@ pub enum Guard {
     /// The client is the init of a PID namespace that contains all its work. When its process is gone, so is the work:
     /// an exclusive office then moves at once.
     PidNamespace,
-    /// The client's work runs in a cgroup.
+    /// The client's work runs in a cgroup. A client that may operate the cluster can pass the open `cgroup.kill` with
+    /// its request (`SCM_RIGHTS`), for a node that may not open it. Otherwise such a node kills one process after the
+    /// other.
     Cgroup {
         /// The cgroup's folder, in a mounted cgroup v2 hierarchy.
         path: PathBuf,

@@ -61,7 +61,8 @@ impl Audit {
         }
         let text = serde_json::to_string(&shown).expect("a request is plain data");
         let text: String = text.chars().take(MAX_REQUEST_CHARS).collect();
-        format!("audit: uid={uid}{user} pid={} request={text} result={result}", peer.pid)
+        let pid = peer.pid.map_or_else(|| "?".to_string(), |pid| pid.to_string());
+        format!("audit: uid={uid}{user} pid={pid} request={text} result={result}")
     }
 
     /// Whether a refusal may be logged now, and how many were not since the last one.
@@ -156,7 +157,7 @@ fn parse_passwd(text: &str) -> BTreeMap<u32, String> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::process::Uid;
+    use rustix::process::{Pid, Uid};
 
     use super::*;
     use crate::api::Rights;
@@ -167,7 +168,7 @@ mod tests {
     }
 
     fn peer(uid: u32) -> PeerCredentials {
-        PeerCredentials { uid: Uid::from_raw(uid), pid: 77, rights: Rights::ALL }
+        PeerCredentials { uid: Uid::from_raw(uid), pid: Pid::from_raw(77), rights: Rights::ALL }
     }
 
     #[test]
@@ -177,6 +178,8 @@ mod tests {
             audit().line(peer(1000), &pause, "done"),
             "audit: uid=1000 user=app pid=77 request={\"type\":\"pause\"} result=done"
         );
+        let elsewhere = PeerCredentials { pid: None, ..peer(1000) };
+        assert!(audit().line(elsewhere, &pause, "done").contains(" pid=? "), "it is in another PID namespace");
         let evil = Request::Resign { office: format!("\n{}", "x".repeat(5000)) };
         let line = audit().line(peer(5), &evil, "bad-request");
         assert!(line.starts_with("audit: uid=5 pid=77 request=") && line.len() < 400, "{line}");

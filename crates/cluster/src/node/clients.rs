@@ -3,6 +3,7 @@
 mod connection;
 
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -161,6 +162,13 @@ impl Clients {
         client.filter(|client| client.id == id).map(|client| &client.stream)
     }
 
+    /// Takes the descriptor that a client has passed.
+    pub(super) fn take_descriptor(&mut self, id: ClientId) -> Option<OwnedFd> {
+        let place = self.place(id);
+        let client = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id);
+        client.and_then(|client| client.descriptor.take())
+    }
+
     /// Who a client is.
     pub(super) fn peer(&self, id: ClientId) -> Option<PeerCredentials> {
         let client = self.slots.get(self.place(id)).and_then(Option::as_ref);
@@ -258,6 +266,7 @@ impl Clients {
             stream,
             peer,
             has_campaigned: false,
+            descriptor: None,
             input: Vec::new(),
             skipping_line: false,
             output: Vec::new(),

@@ -17,15 +17,17 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
 
-use hustings_host::process_tree::kill_descendants;
+use hustings_host::process_tree::Identity;
 use mio::net::UnixStream;
 use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token};
-use rustix::process::{Pid, Signal, pidfd_send_signal};
+use mio::{Interest, Registry, Token, Waker};
+use rustix::process::{Signal, pidfd_send_signal};
 
+use self::cgroup::Cgroup;
 use self::leases::GuardedLeases;
 use self::peer::Peer;
 use super::{Node, NodeError};
@@ -46,6 +48,9 @@ pub(super) struct Guards {
     next_number: usize,
     max_guardians: usize,
     ended: Vec<usize>,
+    /// What became of guardians that were killed, by the threads that did it.
+    killed: (Sender<KilledGuardian>, Receiver<KilledGuardian>),
+    waker: Arc<Waker>,
 }
 
 struct Guardian {
@@ -54,7 +59,8 @@ struct Guardian {
     containment: Containment,
     /// Readable when the process has ended.
     pidfd: Arc<OwnedFd>,
-    pid: Pid,
+    /// `None` if the node may not look at the process.
+    identity: Option<Identity>,
     is_connected: bool,
     has_ended: bool,
     is_killed: bool,
@@ -63,7 +69,7 @@ struct Guardian {
 
 enum Containment {
     PidNamespace,
-    Cgroup(Arc<OwnedFd>),
+    Cgroup(Arc<Cgroup>),
     ProcessTree,
 }
 
@@ -82,8 +88,13 @@ pub(super) struct KilledGuardian {
 }
 
 impl Guards {
-    /// Uses all tokens from `first_token` on.
-    pub(super) fn new(registry: &Registry, first_token: usize, max_guardians: usize) -> io::Result<Self> {
+    /// Uses all tokens from `first_token` on. The waker wakes whoever calls [`Guards::take_killed`].
+    pub(super) fn new(
+        registry: &Registry,
+        waker: Arc<Waker>,
+        first_token: usize,
+        max_guardians: usize,
+    ) -> io::Result<Self> {
         Ok(Guards {
             registry: registry.try_clone()?,
             first_token,
@@ -92,6 +103,8 @@ impl Guards {
             next_number: 0,
             max_guardians,
             ended: Vec::new(),
+            killed: channel(),
+            waker,
         })
     }
 
@@ -106,9 +119,10 @@ impl Guards {
         client: ClientId,
         request: &Request,
         stream: Option<&UnixStream>,
+        descriptor: Option<OwnedFd>,
     ) -> Result<(), RequestError> {
         match request {
-            Request::Campaign { guard: Some(guard), .. } => return self.add(client, guard, stream),
+            Request::Campaign { guard: Some(guard), .. } => return self.add(client, guard, stream, descriptor),
             Request::Withdraw { office } => {
                 if let Some(guardian) = self.guardian_of(client) {
                     guardian.leases.handle_withdrawn(office);
@@ -149,15 +163,23 @@ impl Guards {
     }
 
     /// Kills the guardians whose time is over, and their work.
-    pub(super) fn kill_overdue(&mut self, now: Timestamp) -> Vec<KilledGuardian> {
-        let overdue = self.guardians.values_mut().filter(|guardian| guardian.kill_at() <= now);
-        let killed = overdue.map(|guardian| {
+    pub(super) fn kill_overdue(&mut self, now: Timestamp) {
+        for guardian in self.guardians.values_mut().filter(|guardian| guardian.kill_at() <= now) {
             guardian.is_killed = true;
-            KilledGuardian { leases: guardian.leases.overdue(now), result: guardian.kill() }
-        });
-        let killed = killed.collect();
+            let leases = guardian.leases.overdue(now);
+            let (killed, waker) = (self.killed.0.clone(), self.waker.clone());
+            guardian.kill(move |result| {
+                // If nobody listens, the node has ended.
+                let _ = killed.send(KilledGuardian { leases, result });
+                let _ = waker.wake();
+            });
+        }
         self.remove_obsolete();
-        killed
+    }
+
+    /// Takes what became of the guardians that were killed.
+    pub(super) fn take_killed(&mut self) -> Vec<KilledGuardian> {
+        self.killed.1.try_iter().collect()
     }
 
     /// Takes the guardians whose processes have ended, and whose work is therefore gone.
@@ -178,7 +200,13 @@ impl Guards {
         self.guardians.get_mut(self.by_client.get(&client)?)
     }
 
-    fn add(&mut self, client: ClientId, guard: &Guard, stream: Option<&UnixStream>) -> Result<(), RequestError> {
+    fn add(
+        &mut self,
+        client: ClientId,
+        guard: &Guard,
+        stream: Option<&UnixStream>,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<(), RequestError> {
         if let Some(known) = self.guardian_of(client) {
             return match known.guard == *guard {
                 true => Ok(()),
@@ -197,8 +225,8 @@ impl Guards {
             }
             Guard::PidNamespace => Containment::PidNamespace,
             Guard::Cgroup { path } => {
-                let folder = cgroup::open(path, peer.uid).map_err(|problem| refusal("bad-request", problem))?;
-                Containment::Cgroup(Arc::new(folder))
+                let opened = Cgroup::open(path, peer.uid, descriptor);
+                Containment::Cgroup(Arc::new(opened.map_err(|problem| refusal("bad-request", problem))?))
             }
             Guard::ProcessTree => Containment::ProcessTree,
         };
@@ -214,7 +242,7 @@ impl Guards {
             guard: guard.clone(),
             containment,
             pidfd: Arc::new(peer.pidfd),
-            pid: peer.pid,
+            identity: peer.identity,
             is_connected: true,
             has_ended: false,
             is_killed: false,
@@ -252,28 +280,28 @@ impl Guardian {
         !self.is_connected && self.leases.is_empty()
     }
 
-    /// Kills the process and its work. Files and `/proc` may be slow, so that is done on a thread of its own.
-    fn kill(&self) -> io::Result<()> {
-        let (pidfd, pid) = (self.pidfd.clone(), self.pid);
+    /// Kills the process and its work, and says what came of it. Files and `/proc` may be slow, so that is done on a
+    /// thread of its own.
+    fn kill(&self, done: impl FnOnce(io::Result<()>) + Send + 'static) {
+        let (pidfd, identity) = (self.pidfd.clone(), self.identity);
         match &self.containment {
             // The kernel kills the rest of the namespace when its init gets round to ending. On a busy host it is
             // faster not to wait for that.
             Containment::PidNamespace => {
                 let result = kill_process(&pidfd);
-                let rest = run_on_thread(move || {
-                    kill_descendants(pid, None);
-                    Ok(())
-                });
-                result.and(rest)
-            }
-            Containment::Cgroup(folder) => {
-                let folder = folder.clone();
                 run_on_thread(move || {
-                    let result = cgroup::kill(&folder);
-                    result.and(kill_process(&pidfd))
-                })
+                    identity.map(Identity::kill_descendants);
+                    done(result);
+                });
             }
-            Containment::ProcessTree => run_on_thread(move || tree::kill(pid, &pidfd)),
+            Containment::Cgroup(cgroup) => {
+                let cgroup = cgroup.clone();
+                run_on_thread(move || {
+                    let result = cgroup.kill();
+                    done(result.and(kill_process(&pidfd)));
+                });
+            }
+            Containment::ProcessTree => run_on_thread(move || done(tree::kill(identity, &pidfd))),
         }
     }
 }
@@ -296,13 +324,17 @@ impl Node {
     /// Kills the guardians that have missed their deadlines.
     pub(super) fn kill_overdue_guardians(&mut self) {
         let now = self.clock.now();
-        if self.guards.due() > now {
-            return;
+        if self.guards.due() <= now {
+            self.guards.kill_overdue(now);
         }
-        for killed in self.guards.kill_overdue(now) {
-            let what = if killed.result.is_ok() { "killed" } else { "could not kill" };
-            let why = killed.result.err().map_or_else(String::new, |error| format!(": {error}"));
-            for (office, token) in killed.leases {
+    }
+
+    /// Logs what became of guardians that missed their deadlines.
+    pub(super) fn report_killed_guardians(&mut self) {
+        for KilledGuardian { leases, result } in self.guards.take_killed() {
+            let what = if result.is_ok() { "killed" } else { "could not kill" };
+            let why = result.err().map_or_else(String::new, |error| format!(": {error}"));
+            for (office, token) in leases {
                 self.logger.warn(format_args!(
                     "{what} the guardian of the office {office} (token {token}) at its deadline{why}"
                 ));
@@ -319,13 +351,17 @@ fn kill_process(pidfd: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Runs a short piece of work on a thread; on this one if the system refuses another. Its result is not waited for.
-fn run_on_thread(work: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> io::Result<()> {
-    let work = Arc::new(work);
+/// Runs a short piece of work on a thread; on this one if the system refuses another.
+fn run_on_thread(work: impl FnOnce() + Send + 'static) {
+    fn run(work: &Mutex<Option<impl FnOnce()>>) {
+        if let Some(work) = work.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            work();
+        }
+    }
+    let work = Arc::new(Mutex::new(Some(work)));
     let on_thread = work.clone();
-    match thread::Builder::new().name("guard".to_string()).spawn(move || drop(on_thread())) {
-        Ok(_) => Ok(()),
-        Err(_) => work(),
+    if thread::Builder::new().name("guard".to_string()).spawn(move || run(&on_thread)).is_err() {
+        run(&work);
     }
 }
 

@@ -240,7 +240,8 @@ impl Node {
             .map_err(system("register signal handlers"))?;
         let timer = Timer::new(registry, TIMER).map_err(system("create a timer"))?;
         let clients = listen_for_clients(&config, group, registry, &mut logger)?;
-        let guards = Guards::new(registry, FIRST_GUARDIAN, config.limits.connections);
+        let waker = Arc::new(Waker::new(registry, WAKER).map_err(system("create a waker"))?);
+        let guards = Guards::new(registry, waker.clone(), FIRST_GUARDIAN, config.limits.connections);
         let guards = guards.map_err(system("watch the processes of programs"))?;
         let incarnation = random()?;
         let now = clock.now();
@@ -249,7 +250,6 @@ impl Node {
         let tokens = FIRST_PEER..FIRST_PEER + 2 + 3 * MAX_MEMBERS + limits.unauthenticated;
         let transport = Transport::bind(settings, &config.members, registry, tokens, now)?;
 
-        let waker = Arc::new(Waker::new(registry, WAKER).map_err(system("create a waker"))?);
         // Started before the priority is raised, so that health commands do not inherit it.
         let health = config.health.clone().map(|health| HealthMonitor::start(health, waker.clone())).transpose();
         let health = health.map_err(system("start the health check thread"))?;

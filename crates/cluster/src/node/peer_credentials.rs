@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use hustings_host::socket_peer::credentials;
 use mio::net::UnixStream;
-use rustix::process::{Gid, Uid, geteuid, getpid};
+use rustix::process::{Gid, Pid, Uid, geteuid, getpid};
 
 use super::error::SocketError;
 use crate::api::{Right, Rights};
@@ -37,15 +38,16 @@ impl SocketGroup {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PeerCredentials {
     pub(super) uid: Uid,
-    pub(super) pid: i32,
+    /// Its number; `None` if its PID namespace is not below the node's. Nothing but guards needs it.
+    pub(super) pid: Option<Pid>,
     pub(super) rights: Rights,
 }
 
 impl PeerCredentials {
     /// Asks the kernel. The rights are empty if it does not answer.
     pub(super) fn of(stream: &UnixStream, group: Option<&SocketGroup>) -> PeerCredentials {
-        let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) else {
-            return PeerCredentials { uid: Uid::from_raw(u32::MAX), pid: 0, rights: Rights::default() };
+        let Ok(peer) = credentials(stream) else {
+            return PeerCredentials { uid: Uid::from_raw(u32::MAX), pid: None, rights: Rights::default() };
         };
         let is_in = |group: &SocketGroup| {
             peer.gid == group.gid || peer_groups(stream).is_ok_and(|all| all.contains(&group.gid.as_raw()))
@@ -55,12 +57,12 @@ impl PeerCredentials {
         } else {
             Rights { campaign: group.is_some_and(is_in), operate: false }
         };
-        PeerCredentials { uid: peer.uid, pid: peer.pid.as_raw_nonzero().get(), rights }
+        PeerCredentials { uid: peer.uid, pid: peer.pid, rights }
     }
 
     /// Whether the other end is in this process, and not merely of the same user.
     pub(super) fn is_own_process(&self) -> bool {
-        self.pid == getpid().as_raw_nonzero().get()
+        self.pid == Some(getpid())
     }
 }
 
@@ -106,7 +108,7 @@ mod tests {
         let (here, _there) = UnixStream::pair().expect("descriptors are there");
         let peer = PeerCredentials::of(&here, None);
         assert_eq!((peer.uid, peer.rights), (geteuid(), Rights::ALL));
-        assert_eq!(peer.pid, rustix::process::getpid().as_raw_nonzero().get());
+        assert_eq!(peer.pid, Some(getpid()));
         let mut own: Vec<u32> = rustix::process::getgroups().expect("allowed").iter().map(|gid| gid.as_raw()).collect();
         let mut seen = peer_groups(&here).expect("the kernel knows them");
         own.sort_unstable();

@@ -77,6 +77,7 @@ impl Node {
         self.handle_reloaded()?;
         self.handle_clients()?;
         self.handle_ended_guardians()?;
+        self.report_killed_guardians();
         let now = self.clock.now();
         if self.core.poll_timeout() <= now {
             self.core.handle_timeout(now);
@@ -233,7 +234,8 @@ impl Node {
             return self.clients.queue_reply(client, &Reply::Error(refusal));
         }
         self.audit_request(client, &request);
-        match self.guards.handle_request(client, &request, self.clients.stream(client)) {
+        let descriptor = self.clients.take_descriptor(client);
+        match self.guards.handle_request(client, &request, self.clients.stream(client), descriptor) {
             Ok(()) => self.core.handle_request(client, request, now),
             Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
         }

@@ -8,14 +8,12 @@ use hustings_harness::process::Process;
 use super::HttpCluster;
 use crate::common::{skip, tool_is_there};
 
-/// Reads two events with `httpx-sse`, and prints their kinds and ids.
-const READ_TWO_EVENTS: &str = "
+/// Reads events with `httpx-sse`, and prints their kinds, ids and offices.
+const READ_EVENTS: &str = "
 import sys, httpx, httpx_sse
 with httpx.Client(timeout=60) as client, httpx_sse.connect_sse(client, 'GET', sys.argv[1]) as source:
-    for count, event in enumerate(source.iter_sse(), 1):
+    for event in source.iter_sse():
         print(event.event, event.id, event.json()['office'], flush=True)
-        if count == 2:
-            break
 ";
 
 /// What a command prints until it has printed so many lines that fit.
@@ -52,13 +50,12 @@ fn a_python_library_for_server_sent_events_reads_a_watch() {
     let session = session.json()["session"].clone();
     let url = format!("http://127.0.0.1:{}/v1/offices/job/watch", api.port);
     let mut reader = Command::new(python);
-    let mut reader =
-        Process::spawn(reader.args(["-c", READ_TWO_EVENTS, &url]).stdout(Stdio::piped())).expect("it starts");
+    let mut reader = Process::spawn(reader.args(["-c", READ_EVENTS, &url]).stdout(Stdio::piped())).expect("it starts");
     let mut lines = BufReader::new(reader.take_stdout().expect("it is piped")).lines();
     let mut line = || lines.next().expect("an event").expect("it is text");
     let first = line();
     assert!(first.starts_with("office ") && first.ends_with(".0 job"), "{first}");
     assert_eq!(api.post("/v1/offices/job/resign", &serde_json::json!({ "session": session })).status, 200);
-    let second = line();
-    assert!(second.starts_with("office ") && second.ends_with(".1 job"), "{second}");
+    // The node may first say again who holds it.
+    while !line().ends_with(".1 job") {}
 }

@@ -24,6 +24,8 @@ pub(crate) struct Cluster {
     running: BTreeMap<String, Process>,
     /// The user that nodes run as, if it is not the user of the tests.
     user: Option<u32>,
+    /// What nodes are started with: a program and its first arguments.
+    launcher: Vec<String>,
 }
 
 /// The binary, without the `HUSTINGS_*` variables of the environment.
@@ -56,7 +58,7 @@ impl Cluster {
         }
         let ran = finished(&mut init);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        Cluster { folder, running: BTreeMap::new(), user: None }
+        Cluster { folder, running: BTreeMap::new(), user: None, launcher: Vec::new() }
     }
 
     /// The folder of everything.
@@ -67,6 +69,11 @@ impl Cluster {
     /// From now on, nodes are started as this user.
     pub(crate) fn run_nodes_as(&mut self, user: u32) {
         self.user = Some(user);
+    }
+
+    /// From now on, nodes are started by a program with these arguments, which becomes the node or waits for it.
+    pub(crate) fn run_nodes_with(&mut self, launcher: &[&str]) {
+        self.launcher = launcher.iter().map(|word| word.to_string()).collect();
     }
 
     /// The process of a member.
@@ -119,7 +126,14 @@ impl Cluster {
     fn spawn_nodes(&mut self, names: &[&str]) {
         for name in names {
             let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).expect("the folder is ours");
-            let mut node = hustings();
+            let mut node = match self.launcher.split_first() {
+                None => hustings(),
+                Some((program, arguments)) => {
+                    let mut node = hustings_command(program);
+                    node.args(arguments).arg(env!("CARGO_BIN_EXE_hustings"));
+                    node
+                }
+            };
             node.arg("node").arg("--config").arg(self.config(name)).stdout(Stdio::null()).stderr(log);
             if let Some(user) = self.user {
                 node.uid(user).gid(user);

@@ -30,7 +30,8 @@ fn cluster_of_one(user: Option<u32>, lease: &str) -> Cluster {
     let mut cluster = Cluster::new(&["a"], &[]);
     cluster.edit(&["a"], "lease = \"300ms\"", lease);
     if let Some(user) = user {
-        cluster.give_to(user);
+        cluster.give_files_to(user);
+        cluster.run_nodes_as(user);
     }
     cluster.start(&["a"]);
     cluster
@@ -156,9 +157,45 @@ fn a_frozen_run_costs_nothing_and_a_frozen_guardian_the_command() {
     assert_eq!(running.end().code, 75);
 }
 
+/// As the package has it: a user of its own with CAP_KILL, and nothing else. `run` is root's.
+fn packaged_cluster() -> Cluster {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    cluster.edit(&["a"], "lease = \"300ms\"", SHORT_LEASE);
+    cluster.give_files_to(NOBODY);
+    let kill = ["--inh-caps=-all,+kill", "--ambient-caps=+kill", "--bounding-set=-all,+kill"];
+    let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    cluster.run_nodes_with(&[&user[..], &kill, &["--no-new-privs"]].concat());
+    cluster.start(&["a"]);
+    cluster
+}
+
+/// `run` and its guardian are both frozen when the office is to move. Only the node is left to kill the command.
+#[test]
+fn a_packaged_node_kills_the_command_of_a_frozen_run_and_guardian() {
+    if !is_root() {
+        return skip("needs root to run nodes as another user, with CAP_KILL");
+    }
+    for (containment, marker) in [("pid-namespace", "95551"), ("cgroup", "95552"), ("process-tree", "95553")] {
+        let cluster = packaged_cluster();
+        let running = start_tree(&cluster, containment, None, marker);
+        let guardian = children(running.pid())[0];
+        running.signal(Signal::STOP);
+        kill_process(guardian, Signal::STOP).expect("it is alive");
+        let resign = cluster.spawn("a", &["resign", "job"]);
+        wait_for_processes(&format!("sleep {marker}"), 0);
+        cluster.wait_until("the node has said so", || {
+            cluster.log("a").contains(" killed the guardian of the office job").then_some(())
+        });
+        running.signal(Signal::CONT);
+        assert_ne!(running.end().code, 0, "{containment}");
+        // Nobody else wants the office, so what becomes of the request does not matter.
+        resign.wait();
+    }
+}
+
 impl Cluster {
-    /// Gives all files to another user, who then runs the nodes.
-    fn give_to(&mut self, user: u32) {
+    /// Gives all files to another user.
+    fn give_files_to(&self, user: u32) {
         let mut folders = vec![self.root()];
         while let Some(folder) = folders.pop() {
             chown(&folder, Some(user), Some(user)).expect("root may");
@@ -169,6 +206,5 @@ impl Cluster {
                 }
             }
         }
-        self.run_nodes_as(user);
     }
 }

@@ -45,6 +45,11 @@ impl Cgroup {
         fs::OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
     }
 
+    /// The file that kills every process in the cgroup.
+    pub(super) fn open_kill(&self) -> io::Result<fs::File> {
+        fs::OpenOptions::new().write(true).open(self.path.join("cgroup.kill"))
+    }
+
     /// Kills every process in the cgroup.
     pub(super) fn kill(&self) {
         // If it fails, the signals to each descendant remain.

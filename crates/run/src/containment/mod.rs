@@ -16,6 +16,7 @@ mod cgroup;
 mod namespace;
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -81,6 +82,15 @@ impl Containment {
             Containment::PidNamespace => Guard::PidNamespace,
             Containment::Cgroup(cgroup) => Guard::Cgroup { path: cgroup.path().to_path_buf() },
             Containment::ProcessTree => Guard::ProcessTree,
+        }
+    }
+
+    /// What the node needs beside that, because it may run as another user: the open file that kills. If it cannot be
+    /// opened, the node kills one process after the other.
+    pub(crate) fn kill_file(&self) -> Option<File> {
+        match self {
+            Containment::Cgroup(cgroup) => cgroup.open_kill().ok(),
+            Containment::PidNamespace | Containment::ProcessTree => None,
         }
     }
 

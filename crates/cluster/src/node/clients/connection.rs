@@ -1,8 +1,11 @@
 //! The connection of one program: its requests, and the replies that it has not read yet.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 
 use mio::net::UnixStream;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::ClientEvent;
 use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
@@ -24,6 +27,8 @@ pub(super) struct Client {
     pub(super) stream: UnixStream,
     pub(super) peer: PeerCredentials,
     pub(super) has_campaigned: bool,
+    /// The descriptor that came last, if any.
+    pub(super) descriptor: Option<OwnedFd>,
     /// Bytes that were received but not handled yet.
     pub(super) input: Vec<u8>,
     /// Whether the rest of an overlong line is being skipped.
@@ -111,7 +116,7 @@ impl Client {
     fn read(&mut self) -> bool {
         let mut chunk = [0; 4096];
         loop {
-            match self.stream.read(&mut chunk) {
+            match self.receive(&mut chunk) {
                 Ok(0) => break self.ended = true,
                 Ok(count) => {
                     self.input.extend_from_slice(&chunk[..count]);
@@ -124,6 +129,26 @@ impl Client {
         }
         self.readable = false;
         false
+    }
+
+    /// Reads bytes, and the descriptor that comes with them. Of several, the last one counts.
+    ///
+    /// The kernel discards those of clients that may not operate the cluster. The node must not have them: to close one
+    /// may take as long as whoever serves the file wants.
+    fn receive(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+        if !self.peer.rights.operate {
+            return self.stream.read(chunk);
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut chunk = [IoSliceMut::new(chunk)];
+        let received = recvmsg(&self.stream, &mut chunk, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(passed) = message {
+                self.descriptor = passed.last().or(self.descriptor.take());
+            }
+        }
+        Ok(received.bytes)
     }
 
     /// Queues a reply. Returns false if the client leaves too much unread.

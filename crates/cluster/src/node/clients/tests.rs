@@ -227,3 +227,35 @@ fn connections_of_the_own_process_have_a_budget_of_their_own() {
     let restricted = harness.clients.slots.iter().flatten().filter(|client| client.is_restricted).count();
     assert_eq!(restricted, 1, "beyond both budgets");
 }
+
+/// To close a descriptor may take as long as whoever serves the file wants.
+#[test]
+fn descriptors_are_taken_from_operators_alone() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::os::fd::AsFd;
+
+    let mut harness = Harness::open();
+    for (operate, expected) in [(true, true), (false, false)] {
+        let program = harness.connect();
+        let is_there = |harness: &Harness| harness.clients.slots.iter().flatten().next().is_some();
+        while !is_there(&harness) {
+            harness.pass(TIMEOUT);
+        }
+        harness.clients.slots.iter_mut().flatten().for_each(|client| client.peer.rights.operate = operate);
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        // More than one: the rest is discarded.
+        let passed = [program.as_fd(); 3];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&passed)));
+        let line = [std::io::IoSlice::new(b"{\"type\":\"status\"}\n")];
+        sendmsg(&program, &line, &mut control, SendFlags::empty()).expect("that fits into the socket");
+        let events = harness.events();
+        let [ClientEvent::Request(id, Request::Status)] = events[..] else { panic!("{events:?}") };
+        assert_eq!(harness.clients.take_descriptor(id).is_some(), expected);
+        assert!(harness.clients.take_descriptor(id).is_none(), "it was taken");
+        drop(program);
+        while is_there(&harness) {
+            harness.pass(TIMEOUT);
+        }
+    }
+}

@@ -3,6 +3,8 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::{fs, io};
 
+use hustings_host::process_tree::Identity;
+use hustings_host::socket_peer::{PeerCredentials, credentials};
 use mio::net::UnixStream;
 use rustix::process::{Pid, PidfdFlags, Uid, pidfd_open};
 
@@ -10,6 +12,8 @@ use rustix::process::{Pid, PidfdFlags, Uid, pidfd_open};
 pub(super) struct Peer {
     pub(super) pidfd: OwnedFd,
     pub(super) pid: Pid,
+    /// `None` if the node may not look at it.
+    pub(super) identity: Option<Identity>,
     pub(super) uid: Uid,
     /// Whether it is the init of a PID namespace below the node's own.
     pub(super) is_namespace_init: bool,
@@ -18,24 +22,55 @@ pub(super) struct Peer {
 impl Peer {
     /// The process that opened a connection. Fails if it is gone.
     pub(super) fn of(stream: Option<&UnixStream>) -> Result<Peer, String> {
-        let gone = |_| {
-            "the process that opened this connection is gone, or in a PID namespace that the node does not see"
-                .to_string()
-        };
-        let stream = stream.ok_or(()).map_err(gone)?;
-        let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|_| ()).map_err(gone)?;
-        // Before Linux 6.5, the number could already belong to another process, if this one was replaced by a child
-        // that inherited the connection.
-        let pidfd = peer_pidfd(stream).or_else(|error| match error.raw_os_error() {
-            Some(libc::ENOPROTOOPT) => pidfd_open(credentials.pid, PidfdFlags::empty()).map_err(io::Error::from),
-            _ => Err(error),
-        });
-        let pidfd = pidfd.map_err(|_| ()).map_err(gone)?;
-        let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()));
-        let info = info.map_err(|error| format!("the node cannot inspect the process: {error}"))?;
-        let (pid, is_namespace_init) = read_info(&info).ok_or(()).map_err(gone)?;
-        Ok(Peer { pidfd, pid, uid: credentials.uid, is_namespace_init })
+        let stream = stream.ok_or_else(gone)?;
+        let peer = credentials(stream).map_err(|_| gone())?;
+        // A process that has no number here cannot be killed from here, whatever a `/proc` of the host says of it.
+        peer.pid.ok_or_else(gone)?;
+        match peer_pidfd(stream) {
+            Ok(pidfd) => Peer::with_pidfd(pidfd, peer.uid),
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Peer::by_number(peer),
+            Err(_) => Err(gone()),
+        }
     }
+
+    /// Before Linux 6.5. The number may belong to another process by now, if the one that connected has ended and has
+    /// left the connection to a child. Then it must be one that its user could kill as well: nobody makes the node kill
+    /// what belongs to others.
+    fn by_number(peer: PeerCredentials) -> Result<Peer, String> {
+        let pid = peer.pid.ok_or_else(gone)?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| gone())?;
+        let status = fs::read_to_string(format!("/proc/{pid}/status"));
+        let status = status.map_err(|error| format!("the node cannot inspect the process: {error}"))?;
+        if !is_of_user(&status, peer.uid) {
+            return Err(format!("process {pid} does not belong to the user {} who opened this connection", peer.uid));
+        }
+        // This fails if the process has ended. So what was read above was about the process of the pidfd.
+        Peer::with_pidfd(pidfd, peer.uid)
+    }
+
+    fn with_pidfd(pidfd: OwnedFd, uid: Uid) -> Result<Peer, String> {
+        let info = || {
+            let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()));
+            let info = info.map_err(|error| format!("the node cannot inspect the process: {error}"))?;
+            read_info(&info).ok_or_else(gone)
+        };
+        let (pid, is_namespace_init) = info()?;
+        let identity = Identity::of(pid);
+        // Still there, so the identity is its own.
+        info()?;
+        Ok(Peer { pidfd, pid, identity, uid, is_namespace_init })
+    }
+}
+
+fn gone() -> String {
+    "the process that opened this connection is gone, or in a PID namespace that the node does not see".to_string()
+}
+
+/// Whether a process belongs to a user, by its `/proc/PID/status`: its real, effective and saved user.
+fn is_of_user(status: &str, uid: Uid) -> bool {
+    let Some(line) = status.lines().find_map(|line| line.strip_prefix("Uid:")) else { return false };
+    let users: Vec<&str> = line.split_whitespace().take(3).collect();
+    users.len() == 3 && users.iter().all(|user| user.parse() == Ok(uid.as_raw()))
 }
 
 /// The pidfd of the process that opened a connection.
@@ -90,5 +125,30 @@ mod tests {
         let peer = Peer::of(Some(&here)).expect("this process runs");
         assert_eq!(peer.pid, rustix::process::getpid());
         assert!(Peer::of(None).is_err());
+    }
+
+    /// As on Linux before 6.5. The number of this process stands for one that was used again.
+    #[test]
+    fn a_number_that_belongs_to_another_user_by_now_is_refused() {
+        let (here, _there) = UnixStream::pair().expect("descriptors are there");
+        let own = credentials(&here).expect("they are connected");
+        let peer = Peer::by_number(own).expect("this process runs");
+        assert_eq!((Some(peer.pid), peer.identity), (own.pid, Identity::of(peer.pid)));
+        let other = Uid::from_raw(own.uid.as_raw() + 1);
+        let refusal =
+            Peer::by_number(PeerCredentials { uid: other, ..own }).err().expect("it belongs to somebody else");
+        assert!(refusal.contains("does not belong to the user"), "{refusal}");
+        let refusal = Peer::by_number(PeerCredentials { pid: None, ..own }).err().expect("it has no number");
+        assert!(refusal.contains("in a PID namespace that the node does not see"), "{refusal}");
+    }
+
+    #[test]
+    fn a_process_that_is_becoming_another_user_belongs_to_neither() {
+        let is_own = |users: &str| is_of_user(&format!("Name:\tx\nUid:\t{users}\nGid:\t0\n"), Uid::from_raw(7));
+        assert!(is_own("7\t7\t7\t7"));
+        for users in ["0\t0\t0\t0", "7\t0\t0\t0", "7\t7\t0\t7", "0\t7\t7\t7", "7\t7", ""] {
+            assert!(!is_own(users), "{users:?}");
+        }
+        assert!(!is_of_user("", Uid::from_raw(7)));
     }
 }

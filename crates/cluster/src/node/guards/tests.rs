@@ -15,14 +15,15 @@ impl Harness {
     fn new() -> Harness {
         let poll = Poll::new().expect("descriptors are there");
         let (stream, other_end) = UnixStream::pair().expect("descriptors are there");
-        let guards = Guards::new(poll.registry(), 100, 2).expect("descriptors are there");
+        let waker = Arc::new(mio::Waker::new(poll.registry(), Token(0)).expect("descriptors are there"));
+        let guards = Guards::new(poll.registry(), waker, 100, 2).expect("descriptors are there");
         Harness { guards, stream, _other_end: other_end, _poll: poll }
     }
 
     /// A client campaigns. Returns the code of the refusal.
     fn campaign(&mut self, client: u64, guard: Guard) -> Option<String> {
         let request = Request::Campaign { office: "a".to_string(), mode: None, guard: Some(guard) };
-        let result = self.guards.handle_request(ClientId(client), &request, Some(&self.stream));
+        let result = self.guards.handle_request(ClientId(client), &request, Some(&self.stream), None);
         result.err().map(|refusal| refusal.code)
     }
 
@@ -40,7 +41,7 @@ impl Harness {
 
     fn stopped(&mut self, client: u64, token: u64) {
         let request = Request::Stopped { office: "a".to_string(), token };
-        self.guards.handle_request(ClientId(client), &request, Some(&self.stream)).expect("it is no campaign");
+        self.guards.handle_request(ClientId(client), &request, Some(&self.stream), None).expect("it is no campaign");
     }
 
     fn is_armed(&self) -> bool {
@@ -76,7 +77,7 @@ fn leases_without_a_guard_are_not_followed() {
     let mut harness = Harness::new();
     harness.grant(1, 5);
     assert!(!harness.is_armed());
-    assert!(harness.guards.handle_request(ClientId(1), &Request::Status, None).is_ok());
+    assert!(harness.guards.handle_request(ClientId(1), &Request::Status, None, None).is_ok());
 }
 
 #[test]
@@ -104,7 +105,7 @@ fn a_guardian_speaks_for_itself() {
     }
     harness.grant(1, 7);
     let withdraw = Request::Withdraw { office: "a".to_string() };
-    harness.guards.handle_request(ClientId(1), &withdraw, None).expect("it is no campaign");
+    harness.guards.handle_request(ClientId(1), &withdraw, None, None).expect("it is no campaign");
     assert!(!harness.is_armed());
     assert_eq!(harness.guards.guardians.len(), 1, "it is still connected");
 }

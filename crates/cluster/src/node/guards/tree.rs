@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use hustings_host::process_tree::kill_descendants;
-use rustix::process::{Pid, Signal, pidfd_send_signal};
+use hustings_host::process_tree::Identity;
+use rustix::process::{Signal, pidfd_send_signal};
 
 use super::kill_process;
 
@@ -15,11 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Kills the descendants of a process until none is left, and then the process. It is stopped first, so that it starts
 /// no others; while it exists, orphans stay in its tree if it is their subreaper.
-pub(super) fn kill(root: Pid, pidfd: &OwnedFd) -> io::Result<()> {
+pub(super) fn kill(root: Option<Identity>, pidfd: &OwnedFd) -> io::Result<()> {
     // It may have ended already, or be stopped.
     let _ = pidfd_send_signal(pidfd, Signal::STOP);
     let end = Instant::now() + PATIENCE;
-    while kill_descendants(root, None) && Instant::now() <= end {
+    while root.is_some_and(Identity::kill_descendants) && Instant::now() <= end {
         thread::yield_now();
     }
     kill_process(pidfd)
