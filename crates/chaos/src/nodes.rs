@@ -33,6 +33,8 @@ pub(crate) struct Launcher {
     pub(crate) program: PathBuf,
     /// This program, which launches the node; without it the node is started directly.
     pub(crate) launcher: Option<PathBuf>,
+    /// A program and its arguments that become the program of the nodes, if there are any.
+    pub(crate) wrapper: Vec<String>,
 }
 
 /// All nodes. They are killed and reaped when this is dropped.
@@ -157,6 +159,7 @@ impl Launcher {
         }
         // A write beyond the limit must fail, as on a full disk, and not kill the node with a signal.
         words.extend(["env", "--ignore-signal=XFSZ"].map(str::to_string));
+        words.extend(self.wrapper.iter().cloned());
         words.push(self.program.display().to_string());
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&spec.arguments);
@@ -178,7 +181,7 @@ mod tests {
             namespace: None,
             log: folder.join("log"),
         };
-        Nodes::new(Launcher { program: "bash".into(), launcher: None }, vec![spec])
+        Nodes::new(Launcher { program: "bash".into(), launcher: None, wrapper: Vec::new() }, vec![spec])
     }
 
     fn state(pid: Pid) -> Option<char> {

@@ -97,7 +97,8 @@ impl Cluster {
                 log: logs.join(format!("{}.log", node.name)),
             });
         }
-        let launcher = Launcher { program: program.clone(), launcher: Some(std::env::current_exe()?) };
+        let launcher =
+            Launcher { program: program.clone(), launcher: Some(std::env::current_exe()?), wrapper: Vec::new() };
         let sockets = names.iter().map(|name| authority.join(name).join("hustings.sock")).collect();
         let plan = plan(run, &scenario, &timing, kinds);
         let has_churn = matches!(run.target(), Some(Rule::DurableBeforeSend | Rule::SessionPromise));

@@ -10,13 +10,25 @@ use crate::net::Links;
 pub(crate) struct Active {
     hosts: usize,
     max_frozen: usize,
+    /// Whether nothing else happens at a host while `run` or the guardian is killed.
+    kills_alone: bool,
     faults: BTreeMap<usize, (usize, Damage)>,
 }
 
 impl Active {
     /// No fault is active.
     pub(crate) fn new(hosts: usize, max_frozen: usize) -> Self {
-        Active { hosts, max_frozen, faults: BTreeMap::new() }
+        Active { hosts, max_frozen, kills_alone: false, faults: BTreeMap::new() }
+    }
+
+    /// Where the command does not end with `run` and the guardian: whoever is left must be able to kill it.
+    pub(crate) fn with_kills_alone(self, kills_alone: bool) -> Self {
+        Active { kills_alone, ..self }
+    }
+
+    /// Whether a fault that kills counts until its end, although what it hits starts again by itself.
+    pub(crate) fn must_be_alone(&self, kind: Kind) -> bool {
+        self.kills_alone && kind.kills_a_guard()
     }
 
     /// The first host from `wanted` on at which a fault of this kind may begin.
@@ -38,7 +50,9 @@ impl Active {
         if damage.disables_node() {
             nodes.insert(host);
         }
-        !is_away && disabled.len() <= self.max_frozen && nodes.len() <= (self.hosts - 1) / 2
+        let is_lone = |damage: &Damage| self.must_be_alone(damage.kind);
+        let is_disturbed = !here.is_empty() && (is_lone(&damage) || here.iter().any(is_lone));
+        !is_away && !is_disturbed && disabled.len() <= self.max_frozen && nodes.len() <= (self.hosts - 1) / 2
     }
 
     fn hosts_without_node(&self) -> BTreeSet<usize> {
@@ -116,6 +130,19 @@ mod tests {
         let killed = active(1, &[(1, Kind::KillRun)]);
         assert!(killed.allows(1, plain(Kind::FreezeNode)));
         assert!(killed.is_down(1, Victim::Run) && !killed.is_down(1, Victim::Node) && !killed.is_down(2, Victim::Run));
+    }
+
+    #[test]
+    fn a_guard_is_killed_alone_where_the_command_outlives_it() {
+        let frozen = || active(2, &[(1, Kind::FreezeNode)]);
+        let killed = || active(2, &[(1, Kind::KillGuardian)]);
+        assert!(frozen().allows(1, plain(Kind::KillRun)) && killed().allows(1, plain(Kind::FreezeNode)));
+        let (frozen, killed) = (frozen().with_kills_alone(true), killed().with_kills_alone(true));
+        for kind in [Kind::KillRun, Kind::KillGuardian, Kind::KillHost] {
+            assert!(!frozen.allows(1, plain(kind)) && frozen.allows(2, plain(kind)), "{kind:?}");
+        }
+        assert!(!killed.allows(1, plain(Kind::FreezeNode)) && killed.allows(2, plain(Kind::FreezeNode)));
+        assert!(frozen.allows(1, plain(Kind::FreezeRun)), "the guardian is left");
     }
 
     #[test]

@@ -25,6 +25,8 @@ use hustings_cluster::api::NODE_KILL_MARGIN;
 
 /// How long nodes may take to answer, and the command to start, when there is no fault.
 const TIMEOUT: u64 = 20_000 * MILLISECOND;
+/// How long nothing else happens where a guard was killed alone, in milliseconds: until the command is certainly gone.
+const ALONE: u64 = 1_000;
 /// The pause before `hustings run` is started again after it exited by itself.
 const RESTART_PAUSE: u64 = 200 * MILLISECOND;
 /// How often the state of processes is looked at. Short, because some faults hit a command that has just started.
@@ -98,7 +100,7 @@ impl<'a> Experiment<'a> {
         let max_frozen = if options.breaks.is_some() { 3 } else { usize::from(options.max_frozen) };
         Ok(Experiment {
             faults: schedule(options),
-            active: Active::new(hosts, max_frozen),
+            active: Active::new(hosts, max_frozen).with_kills_alone(!options.containment.ends_with_its_guards()),
             steps: BTreeMap::new(),
             planned: 0,
             awaiting: Vec::new(),
@@ -298,8 +300,10 @@ impl Experiment<'_> {
         }
         self.log(host, damage, if awaits_start { "begin-at-start" } else { "begin" })?;
         *self.outcome.faults.entry(damage).or_default() += 1;
+        let is_alone = self.active.must_be_alone(kind);
+        let length = if is_alone { length.max(ALONE) } else { length };
         // What starts again by itself needs no end.
-        if !matches!(kind, Kind::KillGuardian | Kind::KillCommand) {
+        if is_alone || !matches!(kind, Kind::KillGuardian | Kind::KillCommand) {
             self.active.begin(index, host, damage);
             self.plan(clock::now() + length * MILLISECOND, Step::End(index));
         }

@@ -34,6 +34,12 @@ pub(crate) struct ExclusionOptions {
     /// at a time.
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = clap::value_parser!(u8).range(0..=2))]
     pub(crate) max_frozen: u8,
+    /// What holds the processes of the commands together.
+    #[arg(long, value_enum, default_value_t = Containment::PidNamespace)]
+    pub(crate) containment: Containment,
+    /// Runs the nodes as the package does: as a user who is not root, with CAP_KILL and no other privilege. Needs root.
+    #[arg(long)]
+    pub(crate) packaged: bool,
     /// Breaks a condition of the promise: the judge must find an overlap.
     #[arg(long = "break", value_enum, value_name = "CONDITION")]
     pub(crate) breaks: Option<Condition>,
@@ -52,6 +58,29 @@ pub(crate) enum Condition {
     OneKiller,
 }
 
+/// What holds the processes of a command together.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Containment {
+    /// A PID namespace, which ends with `run` and its guardian.
+    PidNamespace,
+    /// A cgroup.
+    Cgroup,
+    /// Being descendants.
+    ProcessTree,
+}
+
+impl Containment {
+    /// Its name on the command line of `hustings run`, too.
+    pub(crate) fn name(self) -> String {
+        name(self)
+    }
+
+    /// Whether the command ends with `run` and with the guardian, whoever else is frozen.
+    pub(crate) fn ends_with_its_guards(self) -> bool {
+        self == Containment::PidNamespace
+    }
+}
+
 impl ExclusionOptions {
     /// The command that repeats the run.
     pub(crate) fn replay(&self) -> String {
@@ -63,6 +92,12 @@ impl ExclusionOptions {
             name(self.network),
             self.max_frozen
         );
+        if self.containment != Containment::PidNamespace {
+            command += &format!(" --containment {}", self.containment.name());
+        }
+        if self.packaged {
+            command += " --packaged";
+        }
         if let Some(condition) = self.breaks {
             command += &format!(" --break {}", name(condition));
         }
@@ -108,6 +143,8 @@ mod tests {
         );
         let again = parse(&replay.split(' ').collect::<Vec<_>>());
         assert_eq!(format!("{options:?}"), format!("{again:?}"));
+        let replay = parse(&["hustings-chaos", "run", "--packaged", "--containment=cgroup"]).replay();
+        assert!(replay.ends_with(" --containment cgroup --packaged"), "{replay}");
     }
 
     #[test]

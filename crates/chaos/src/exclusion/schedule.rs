@@ -116,6 +116,11 @@ impl Kind {
         self.victims().iter().copied().filter(is_disabled)
     }
 
+    /// Whether `run` or the guardian is killed.
+    pub(crate) fn kills_a_guard(self) -> bool {
+        matches!(self, Kind::KillRun | Kind::KillGuardian | Kind::KillHost)
+    }
+
     /// Whether a cut of the host makes it harder: the command must be killed by those who are left.
     fn goes_with_cut(self) -> bool {
         matches!(self, Kind::FreezeRun | Kind::FreezeGuardian | Kind::FreezeRunGuardian | Kind::FreezeCommand)

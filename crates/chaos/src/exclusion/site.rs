@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
-use super::options::ExclusionOptions;
+use super::options::{Containment, ExclusionOptions};
 use crate::disk::Disks;
 use crate::net::Net;
 use crate::nodes::{Launcher, NodeSpec, Nodes};
@@ -13,6 +14,21 @@ use crate::setup::{LEASE_VARIABLE, Member, find_program, init, network};
 
 /// The length of leases.
 const LEASE: &str = "300ms";
+/// The user of packaged nodes, who is `nobody`.
+const NOBODY: u32 = 65_534;
+/// Becomes that user, with the one privilege that the package's unit gives to the node. The node still ends with
+/// whoever launched it.
+const PACKAGED: [&str; 9] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all,+kill",
+    "--ambient-caps=+kill",
+    "--bounding-set=-all,+kill",
+    "--no-new-privs",
+    "--pdeathsig=KILL",
+];
 /// How long a better host must be up before it takes over.
 const SETTLE: &str = "20ms";
 
@@ -67,16 +83,36 @@ impl Site {
                     &own_program,
                     &recordings.join(format!("{name}.recording")),
                     host,
+                    options.containment,
                 ),
                 environment: vec![("RUST_BACKTRACE".to_string(), "1".to_string())],
                 namespace: net.namespace(host),
                 log: logs.join(format!("{name}.run.log")),
             });
         }
-        let launcher = Launcher { program, launcher: Some(own_program) };
-        let (runs, nodes) = (Nodes::new(launcher.clone(), runs), Nodes::new(launcher, nodes));
+        let launcher = Launcher { program, launcher: Some(own_program), wrapper: Vec::new() };
+        let runs = Nodes::new(launcher.clone(), runs);
+        let wrapper = if options.packaged {
+            give_to_nobody(&authority)?;
+            give_to_nobody(&folder.join("disks"))?;
+            PACKAGED.map(str::to_string).to_vec()
+        } else {
+            Vec::new()
+        };
+        let nodes = Nodes::new(Launcher { wrapper, ..launcher }, nodes);
         Ok(Site { names, runs, nodes, net, sockets, recordings, _disks: disks })
     }
+}
+
+/// Gives a folder and everything in it to the user of packaged nodes.
+fn give_to_nobody(path: &Path) -> io::Result<()> {
+    chown(path, Some(NOBODY), Some(NOBODY))?;
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give_to_nobody(&entry?.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn members(options: &ExclusionOptions) -> Vec<Member> {
@@ -99,9 +135,16 @@ fn environment(net: &Net, disks: &Disks, host: usize) -> Vec<(String, String)> {
 
 /// The arguments of `hustings run`. Every other host has a command that ignores SIGTERM, so that it lives until it is
 /// killed.
-fn run_arguments(socket: &Path, recorder: &Path, recording: &Path, host: usize) -> Vec<String> {
+fn run_arguments(
+    socket: &Path,
+    recorder: &Path,
+    recording: &Path,
+    host: usize,
+    containment: Containment,
+) -> Vec<String> {
     let mut words: Vec<String> = vec!["run".to_string(), "--socket".to_string(), socket.display().to_string()];
-    words.extend(["--restart", "always", "--log-format", "json", "--require", "pid-namespace"].map(str::to_string));
+    words.extend(["--restart", "always", "--log-format", "json", "--containment"].map(str::to_string));
+    words.push(containment.name());
     words.extend(["job".to_string(), "--".to_string(), recorder.display().to_string(), "recorder".to_string()]);
     words.extend([recording.display().to_string(), "--parent".to_string()]);
     words.extend(host.is_multiple_of(2).then(|| "--stubborn".to_string()));
