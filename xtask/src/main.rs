@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod advisories;
+mod features;
 mod lexer;
 mod licences;
 mod mutants;

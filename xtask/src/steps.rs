@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::{advisories, licences, shipped, tidy};
+use crate::{advisories, features, licences, shipped, tidy};
 
 /// The packages outside of the workspace.
 pub(crate) const PROOF: &str = "proofs/no-std/Cargo.toml";
@@ -82,6 +82,11 @@ pub(crate) const CHECK: &[Step] = &[
             // Again as users build it: without the features that tests switch on.
             cargo(&["clippy", "--locked", "--quiet", "--", "-D", "warnings"]),
         ]),
+    },
+    Step {
+        name: "features",
+        about: "every feature compiles alone, and the packages without any",
+        work: Work::Own(features::check),
     },
     Step {
         name: "test",

@@ -66,7 +66,6 @@ use hustings_cluster::config::{Config, ConfigError, Mode};
 pub use embedded::EmbedError;
 use embedded::Embedded;
 pub use end_reason::EndReason;
-#[cfg(feature = "cli")]
 use leadership::CampaignGuard;
 pub use leadership::Leadership;
 pub use observer::{LeaderView, Observer};
