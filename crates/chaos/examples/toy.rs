@@ -108,6 +108,7 @@ fn members(folder: &Path) -> Vec<MemberStatus> {
         priority: 0,
         health: 100,
         up: true,
+        disk_fails: false,
         joining: false,
         differs_in: Vec::new(),
         certificate_not_after_unix_s: None,
@@ -258,6 +259,7 @@ impl Node {
             counters: Vec::new(),
             certificate: None,
             next_office: None,
+            disk: None,
         }
     }
 }

@@ -72,6 +72,7 @@ codes! {
     TooMany, "too-many", TOO_MANY_REQUESTS, "Too many sessions or watchers, or too many campaigns on this host.";
     Busy, "busy", SERVICE_UNAVAILABLE, "Too much is in progress; try again.";
     NoMajority, "no-majority", SERVICE_UNAVAILABLE, "This node reaches no majority of the voters.";
+    Disk, "disk", SERVICE_UNAVAILABLE, "This node's disk does not take writes.";
     NodeUnavailable, "node-unavailable", SERVICE_UNAVAILABLE, "The node does not answer, or has not caught up yet.";
     TimedOut, "timed-out", GATEWAY_TIMEOUT, "The cluster did not answer in time; the request may still take effect.";
     NoRoom, "no-room", INSUFFICIENT_STORAGE, "The states of all offices together are too large.";

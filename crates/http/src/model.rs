@@ -1,6 +1,6 @@
 //! What responses and requests consist of.
 
-use hustings_cluster::api::{Change, ChangeReason, MemberStatus, OfficeStatus, Status};
+use hustings_cluster::api::{Change, ChangeReason, DiskFailure, MemberStatus, OfficeStatus, Status};
 use hustings_cluster::config::Mode;
 use hustings_cluster::member::Role;
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,9 @@ pub(crate) struct ClusterView {
     current: bool,
     /// Whether elections are paused.
     paused: bool,
+    /// What is wrong with this node's disk; null if it takes writes.
+    #[schema(required)]
+    disk: Option<DiskView>,
     members: Vec<MemberView>,
 }
 
@@ -167,9 +170,19 @@ impl From<Status> for ClusterView {
             term: status.term,
             current: status.current,
             paused: status.paused,
+            disk: status.disk.map(|DiskFailure { error, since_unix_ms }| DiskView { error, since_unix_ms }),
             members: status.members.into_iter().map(MemberView::from).collect(),
         }
     }
+}
+
+/// A disk that does not take writes. Until a write succeeds, its node neither votes nor takes offices.
+#[derive(Serialize, ToSchema)]
+struct DiskView {
+    /// The last error, for people.
+    error: String,
+    /// Since when no write has succeeded, in milliseconds since 1970.
+    since_unix_ms: u64,
 }
 
 /// A member, as this node sees it.
@@ -186,6 +199,8 @@ struct MemberView {
     health: u8,
     /// Whether this node considers the member alive.
     up: bool,
+    /// Whether the member says that its disk does not take writes.
+    disk_fails: bool,
     /// Whether the member is to become a voter, but has not caught up yet.
     joining: bool,
     /// The parts of the configuration in which the member differs from this node.
@@ -202,6 +217,7 @@ impl From<MemberStatus> for MemberView {
             priority: member.priority,
             health: member.health,
             up: member.up,
+            disk_fails: member.disk_fails,
             joining: member.joining,
             differs_in: member.differs_in,
         }

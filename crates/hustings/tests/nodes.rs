@@ -7,6 +7,7 @@ mod processes;
 
 mod certificates;
 mod cluster;
+mod disks;
 mod elector;
 mod http;
 mod init;

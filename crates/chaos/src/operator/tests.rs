@@ -117,6 +117,7 @@ fn status(state: &State) -> Status {
         priority: 0,
         health: 100,
         up: true,
+        disk_fails: false,
         joining: false,
         differs_in: Vec::new(),
         certificate_not_after_unix_s: None,
@@ -135,6 +136,7 @@ fn status(state: &State) -> Status {
         counters: Vec::new(),
         certificate: None,
         next_office: None,
+        disk: None,
     }
 }
 

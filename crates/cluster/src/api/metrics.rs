@@ -24,6 +24,8 @@ pub struct Metrics {
     pub(crate) has_quorum: bool,
     /// Whether elections are paused.
     pub(crate) paused: bool,
+    /// Whether this node's disk does not take writes.
+    pub(crate) disk_fails: bool,
     /// The name of the member that leads the arbiter, as far as this node knows.
     pub(crate) arbiter_leader: Option<String>,
     /// Grows with every change of the arbiter's leader: its Raft term.
@@ -66,6 +68,8 @@ pub struct MemberMetrics {
     pub up: bool,
     /// Whether there is a direct connection to it.
     pub connected: bool,
+    /// Whether it has announced that its disk does not take writes.
+    pub disk_fails: bool,
     /// The last round trip to it, in nanoseconds.
     pub rtt_ns: Option<u64>,
 }

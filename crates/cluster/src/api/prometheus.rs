@@ -222,6 +222,8 @@ impl Metrics {
         write("hustings_peer_up", help, |member| Some(u8::from(member.up).to_string()));
         let help = "Whether this node has a direct connection to the member.";
         write("hustings_peer_connected", help, |member| Some(u8::from(member.connected).to_string()));
+        let help = "Whether the member says that its disk does not take writes.";
+        write("hustings_peer_disk_fails", help, |member| Some(u8::from(member.disk_fails).to_string()));
         let help = "The last round trip to a connected member, measured every 5 seconds.";
         write("hustings_peer_rtt_seconds", help, |member| member.rtt_ns.map(|rtt| seconds(rtt).to_string()));
     }
@@ -262,6 +264,8 @@ impl Metrics {
         let counter = |name: &str| self.counters.iter().find(|(known, _)| known == name).map_or(0, |(_, count)| *count);
         let help = "Writes that failed or took too long, after which the node grants nothing for a while.";
         text.single("hustings_disk_write_failures_total", Kind::Counter, help, counter("failed-disk-writes"));
+        let help = "Whether this node's disk does not take writes: it neither votes nor takes offices.";
+        text.single("hustings_disk_fails", Kind::Gauge, help, u8::from(self.disk_fails));
         let help = "How often the process was not scheduled in time, by more than 40 ms.";
         text.single("hustings_process_pauses_total", Kind::Counter, help, counter("process-pauses"));
         let help = "Messages of members that made no sense and had no effect.";
@@ -301,6 +305,7 @@ mod tests {
             votes: true,
             up,
             connected: up,
+            disk_fails: name == "b",
             rtt_ns: (up && !own).then_some(1_500_000),
         };
         let message = MessageCount { kind: "heartbeat".to_string(), sent: 3, received: 4 };
@@ -314,6 +319,7 @@ mod tests {
             health: 100,
             has_quorum: true,
             paused: false,
+            disk_fails: true,
             arbiter_leader: Some("b".to_string()),
             term: 4,
             arbiter_leader_changes: 2,
@@ -353,6 +359,8 @@ mod tests {
             "hustings_members_up 2",
             "hustings_voters_up 2",
             "hustings_peer_up{peer=\"c\"} 0",
+            "hustings_peer_disk_fails{peer=\"b\"} 1",
+            "hustings_disk_fails 1",
             "hustings_peer_rtt_seconds{peer=\"b\"} 0.0015",
             "hustings_arbiter_is_leader 0",
             "hustings_process_pauses_total 8",

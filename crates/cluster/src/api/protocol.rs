@@ -257,21 +257,17 @@ pub enum Reply {
         /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
         current: bool,
     },
-    /// The answer to [`Request::GetState`].
+    /// The answer to [`Request::GetState`]. A majority confirmed it after the request arrived.
     State {
         /// The state; absent if the office has none.
         state: Option<StatePart>,
-        /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
-        current: bool,
     },
-    /// The answer to [`Request::States`]: at most 1,000 of them.
+    /// The answer to [`Request::States`]: at most 1,000 of them. A majority confirmed it after the request arrived.
     States {
         /// The states, by office.
         states: Vec<StateInfo>,
         /// The office of the last one, if there are more.
         next: Option<String>,
-        /// Whether a majority confirmed this after the request arrived. Otherwise it is what the node last heard of.
-        current: bool,
     },
     /// The answer to [`Request::History`], oldest change first.
     History {
@@ -311,8 +307,8 @@ pub enum Reply {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
-    /// A stable code for programs: `no-majority`, `not-held`, `stale-token`, `held-by-another`, `unknown-member`,
-    /// `timed-out`, `paused`, `not-permitted`, `bad-request` and others.
+    /// A stable code for programs: `no-majority`, `disk`, `not-held`, `stale-token`, `held-by-another`,
+    /// `unknown-member`, `timed-out`, `paused`, `not-permitted`, `bad-request` and others.
     pub code: String,
     /// A sentence for people.
     pub message: String,

@@ -122,11 +122,10 @@ impl Client {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             match self.call(&Request::States { after }, Some(timeout))? {
-                Reply::States { states, next, current: true } => {
+                Reply::States { states, next } => {
                     all.extend(states);
                     after = next;
                 }
-                Reply::States { .. } => return Err(unconfirmed()),
                 Reply::Error(error) => return Err(ClientError::Rejected(error)),
                 _ => return Err(ClientError::UnexpectedReply),
             }
@@ -139,15 +138,9 @@ impl Client {
     fn state_part(&mut self, office: &str, offset: u64, timeout: Duration) -> Result<Option<StatePart>, ClientError> {
         let request = Request::GetState { office: office.to_string(), offset };
         match self.call(&request, Some(timeout))? {
-            Reply::State { state, current: true } => Ok(state),
-            Reply::State { .. } => Err(unconfirmed()),
+            Reply::State { state } => Ok(state),
             Reply::Error(error) => Err(ClientError::Rejected(error)),
             _ => Err(ClientError::UnexpectedReply),
         }
     }
-}
-
-fn unconfirmed() -> ClientError {
-    let message = "this node reaches no majority, so what it knows of states may be outdated".to_string();
-    ClientError::Rejected(RequestError { code: "no-majority".to_string(), message })
 }

@@ -62,6 +62,9 @@ pub struct Status {
     pub current: bool,
     /// Whether elections are paused.
     pub paused: bool,
+    /// What is wrong with the node's disk; absent if it takes writes.
+    #[serde(default)]
+    pub disk: Option<DiskFailure>,
     /// Every member, including this node.
     pub members: Vec<MemberStatus>,
     /// The first 1,000 offices, by name.
@@ -75,6 +78,15 @@ pub struct Status {
     /// Until when this node's certificates are valid.
     #[serde(default)]
     pub certificate: Option<CertificateStatus>,
+}
+
+/// A disk that does not take writes. Until a write succeeds, its node neither votes nor takes offices.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DiskFailure {
+    /// What is wrong, for people: the last error.
+    pub error: String,
+    /// Since when no write has succeeded, in milliseconds since 1970. For display only.
+    pub since_unix_ms: u64,
 }
 
 /// Until when the certificates of a node are valid, in seconds since 1970. The wall clock decides.
@@ -103,6 +115,9 @@ pub struct MemberStatus {
     pub health: u8,
     /// Whether the node considers the member alive.
     pub up: bool,
+    /// Whether the member has announced that its disk does not take writes.
+    #[serde(default)]
+    pub disk_fails: bool,
     /// Whether the member is to become a voter but does not vote yet, because it has not caught up.
     #[serde(default)]
     pub joining: bool,

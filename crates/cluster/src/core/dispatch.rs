@@ -71,8 +71,8 @@ impl Core {
                 return coordinator.handle_member_change(id, &known);
             }
             Message::Candidacy(ref candidacy) => {
-                let (store_id, health, digest) = (candidacy.store_id, candidacy.health, candidacy.digest);
-                if let Some(former) = self.liveness.handle_announcement(from, store_id, health, digest) {
+                let digest = candidacy.digest;
+                if let Some(former) = self.liveness.handle_announcement(from, candidacy) {
                     let differences = |digest: ConfigDigest| self.settings.digest.differences(&digest);
                     let (parts, former) = (differences(digest), former.map(differences).unwrap_or_default());
                     if parts != former {
@@ -104,7 +104,7 @@ impl Core {
             Message::PauseCampaign { office } => parts.local_leases.pause_campaign(&office, context.now),
             Message::ReadinessRequest { office } => {
                 let is_candidate = parts.elections.candidates().contains(context.own(), &office);
-                let is_ready = is_candidate && parts.arbiter.is_disk_ok();
+                let is_ready = is_candidate && parts.arbiter.disk_failure().is_none();
                 context.send(from, Message::ReadinessResponse { office, is_ready });
             }
             Message::ReadinessResponse { office, is_ready } => {

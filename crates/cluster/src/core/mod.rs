@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use self::arbiter::Arbiter;
+use self::arbiter::{Arbiter, DiskFailure};
 use self::claims::Claims;
 use self::context::Outbox;
 use self::coordinator::Coordinator;
@@ -238,11 +238,11 @@ impl Core {
         self.turn();
     }
 
-    /// The disk failed to write. The node grants nothing until a later write is durable.
-    pub(crate) fn handle_disk_failed(&mut self, now: Timestamp) {
+    /// The disk failed to write, for this reason. The node grants nothing until a later write is durable.
+    pub(crate) fn handle_disk_failed(&mut self, error: &str, now: Timestamp) {
         self.advance_clock(now);
         let (parts, mut context) = self.split();
-        parts.arbiter.handle_disk_failed(&mut context);
+        parts.arbiter.handle_disk_failed(error, &mut context);
         self.turn();
     }
 
@@ -305,6 +305,11 @@ impl Core {
     /// The leader of the arbiter, as far as this node knows.
     pub(crate) fn arbiter_leader(&self) -> Option<Id> {
         self.arbiter.coordinator()
+    }
+
+    /// Why the disk does not take writes, if it does not.
+    pub(crate) fn disk_failure(&self) -> Option<&DiskFailure> {
+        self.arbiter.disk_failure()
     }
 
     /// The term of the arbiter's leader.

@@ -114,7 +114,7 @@ impl Core {
         let is_eligible = settings.own_role(arbiter.table()) == Role::Elector
             && progress.leave_by.is_none()
             && progress.health >= settings.health_threshold
-            && arbiter.is_disk_ok();
+            && arbiter.disk_failure().is_none();
         let mut changed = local_leases.take_campaign_changes();
         if std::mem::replace(&mut progress.is_eligible, is_eligible) != is_eligible {
             changed.extend(local_leases.wanted_offices());
@@ -123,7 +123,7 @@ impl Core {
             elections.set_candidate(&office, is_eligible && local_leases.is_wanted(&office));
         }
         let is_coordinator = arbiter.coordinator() == Some(settings.own);
-        elections.announce(progress.health, is_coordinator, &mut context);
+        elections.announce(progress.health, arbiter.disk_failure().is_some(), is_coordinator, &mut context);
         if self.liveness.health_of(self.settings.own) != self.progress.health {
             self.liveness.set_health(self.progress.health);
         }

@@ -179,7 +179,6 @@ pub struct Node {
     events: Vec<ClientEvent>,
     /// Writes that wait for room in the disk writer's queue, in order.
     backlog: VecDeque<Write>,
-    disk_ok: bool,
     disabled_rules: DisabledRules,
     leaving: bool,
     exit: Option<core::Exit>,
@@ -196,9 +195,11 @@ pub struct Node {
 }
 
 /// The state that was last logged.
+#[derive(Default)]
 struct LastLogged {
     names: BTreeMap<Id, String>,
     arbiter_leader: Option<Id>,
+    disk_fails: bool,
     held: BTreeSet<String>,
     rejected: u64,
 }
@@ -305,7 +306,6 @@ impl Node {
             transport_events: Vec::new(),
             events: Vec::new(),
             backlog: VecDeque::new(),
-            disk_ok: true,
             disabled_rules,
             leaving: false,
             exit: None,
@@ -314,7 +314,7 @@ impl Node {
             certificates: CertificateWatch::new(expiry, now),
             systemd: Systemd::new(notify_systemd, now),
             waker,
-            logged: LastLogged { names, arbiter_leader: None, held: BTreeSet::new(), rejected: 0 },
+            logged: LastLogged { names, ..LastLogged::default() },
             observer: Observer::new(),
             started_unix_ms: clock.wall_time().as_millis() as u64,
             folder,

@@ -215,6 +215,7 @@ mod tests {
             incarnation: 1,
             store_id: 1,
             health: 1,
+            disk_fails: false,
             digest: Default::default(),
             version: 1,
             base: None,

@@ -48,6 +48,18 @@ impl Node {
                 None => self.logger.warn(format_args!("the arbiter has no known leader")),
             }
         }
+        let failure = self.core.disk_failure();
+        if failure.is_some() != self.logged.disk_fails {
+            is_changed = true;
+            self.logged.disk_fails = failure.is_some();
+            match failure {
+                Some(failure) => self.logger.error(format_args!(
+                    "the disk does not take writes: {}; until one succeeds, this node neither votes nor takes offices",
+                    failure.error
+                )),
+                None => self.logger.info(format_args!("the disk takes writes again")),
+            }
+        }
         for (office, token, has_begun) in self.core.take_lease_changes() {
             let what = if has_begun { "holds" } else { "lost" };
             self.logger.info(format_args!("{what} the office {office} (token {token})"));
@@ -87,13 +99,14 @@ impl Node {
     /// Tells systemd what the node is. A standby is ready, too: that is what most members should be.
     pub(super) fn report_state(&mut self) {
         let held = &self.logged.held;
+        let disk = self.core.disk_failure().map(|failure| format!("; the disk fails: {}", failure.error));
         let text = match (held.len(), self.logged.arbiter_leader) {
             (0, Some(leader)) => format!("standby; {} leads the arbiter", self.logged.name(leader)),
             (0, None) => "standby; the arbiter has no known leader".to_string(),
             (1..=MAX_NAMED_OFFICES, _) => format!("holds {}", held.iter().cloned().collect::<Vec<_>>().join(", ")),
             (count, _) => format!("holds {count} offices"),
         };
-        self.systemd.state(&text);
+        self.systemd.state(&(text + disk.as_deref().unwrap_or_default()));
     }
 }
 

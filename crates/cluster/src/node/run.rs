@@ -12,7 +12,7 @@ use crate::api::{NOT_PERMITTED, Reply, Request};
 use crate::clock::Timestamp;
 use crate::core::{ClientId, Output};
 use crate::faults::Rule;
-use crate::store::{StoreError, SubmitError, Write};
+use crate::store::{SubmitError, Write};
 use crate::transport::Event;
 use crate::wire::Message;
 
@@ -20,6 +20,7 @@ use crate::wire::Message;
 const MAX_EVENTS: usize = 256;
 /// The largest number of writes that wait for the disk before the node gives up.
 const MAX_BACKLOG: usize = 4096;
+const DISK_TOO_SLOW: &str = "the disk is too slow: 1,024 writes are queueing";
 
 impl Node {
     /// Runs until the node has left, was removed, or cannot continue.
@@ -155,26 +156,18 @@ impl Node {
             let now = self.clock.now();
             match result {
                 Ok(number) => {
-                    if !std::mem::replace(&mut self.disk_ok, true) {
-                        self.logger.info(format_args!("the disk accepts writes again"));
-                    }
                     self.core.handle_persisted(number, now);
                     self.process_outputs()?;
                     self.drain_backlog()?;
                 }
-                Err(error) if error.is_transient() => self.handle_disk_error(&error)?,
+                Err(error) if error.is_transient() => {
+                    self.core.handle_disk_failed(&error.to_string(), now);
+                    self.process_outputs()?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
-    }
-
-    fn handle_disk_error(&mut self, error: &StoreError) -> Result<(), NodeError> {
-        if std::mem::replace(&mut self.disk_ok, false) {
-            self.logger.error(format_args!("writing to the disk failed: {error}; retrying"));
-        }
-        self.core.handle_disk_failed(self.clock.now());
-        self.process_outputs()
     }
 
     fn handle_health(&mut self) -> Result<(), NodeError> {
@@ -296,10 +289,7 @@ impl Node {
             Ok(()) => Ok(()),
             Err(SubmitError::Full(write)) => {
                 self.backlog.push_back(*write);
-                self.core.handle_disk_failed(self.clock.now());
-                if std::mem::replace(&mut self.disk_ok, false) {
-                    self.logger.warn(format_args!("the disk is too slow; writes are queueing"));
-                }
+                self.core.handle_disk_failed(DISK_TOO_SLOW, self.clock.now());
                 Ok(())
             }
             Err(SubmitError::Stopped) => Err(self.disk_ended()),

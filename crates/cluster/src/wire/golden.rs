@@ -84,6 +84,7 @@ fn every_message() -> Vec<Message> {
         incarnation: 1 << 60,
         store_id: 7,
         health: 90,
+        disk_fails: true,
         digest: ConfigDigest::default(),
         version: 12,
         base: Some(11),

@@ -218,6 +218,8 @@ pub(crate) struct Candidacy {
     pub store_id: u64,
     /// Its health score, 0–100.
     pub health: u8,
+    /// Whether its disk does not take writes.
+    pub disk_fails: bool,
     /// What must be the same on all members.
     pub digest: ConfigDigest,
     /// The version of the list after this change.

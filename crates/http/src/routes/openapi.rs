@@ -88,7 +88,7 @@ const NODE: &[Code] = &[Code::Busy, Code::NodeUnavailable];
 /// Errors of routes with a body.
 const BODY: &[Code] = &[Code::Timeout, Code::TooLarge, Code::UnsupportedMediaType];
 /// Errors of routes that change the cluster.
-const CHANGE: &[Code] = &[Code::NoArbiter, Code::NoMajority, Code::TimedOut, Code::Rejected];
+const CHANGE: &[Code] = &[Code::NoArbiter, Code::NoMajority, Code::Disk, Code::TimedOut, Code::Rejected];
 
 /// What a route may answer with beside [`EVERYWHERE`].
 fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
@@ -98,7 +98,7 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
         "is-leader" | "is-leader-options" | "show-cluster" | "show-history" | "show-trace" | "metrics" | "livez" => {
             vec![NODE]
         }
-        "readyz" => vec![NODE, &[Code::NoMajority]],
+        "readyz" => vec![NODE, &[Code::NoMajority, Code::Disk]],
         "watch-office" => vec![NODE, &[Code::TooMany]],
         "campaign" => {
             vec![
@@ -113,8 +113,8 @@ fn errors_of(operation: &str) -> Option<Vec<&'static [Code]>> {
             let office = &[Code::UnknownMember, Code::NotHeld, Code::NotReady, Code::Elsewhere, Code::Paused];
             vec![BODY, NODE, CHANGE, office]
         }
-        "get-state" => vec![NODE, &[Code::NoState, Code::NotAvailable, Code::NoMajority]],
-        "list-states" => vec![NODE, &[Code::NotAvailable, Code::NoMajority]],
+        "get-state" => vec![NODE, &[Code::NoState, Code::NotAvailable, Code::NoMajority, Code::Disk]],
+        "list-states" => vec![NODE, &[Code::NotAvailable, Code::NoMajority, Code::Disk]],
         "delete-state" => vec![NODE, CHANGE, &[Code::NoState, Code::StaleToken, Code::NotAvailable]],
         "put-state" => {
             let state = &[Code::StaleToken, Code::NotAvailable, Code::NoRoom, Code::Timeout, Code::TooLarge];

@@ -25,13 +25,19 @@ pub(crate) async fn livez(State(state): State<Shared>) -> ApiResult {
     Ok(json::ok(&ProbeView { ok: true }))
 }
 
-/// Whether the node is in touch with a majority. A standby is ready; whether it leads is another question.
+/// Whether the node is in touch with a majority, and its disk takes writes. A standby is ready; whether it leads is
+/// another question.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "probes",
-    responses((status = 200, description = "The node is part of a majority.", body = ProbeView)))]
+    responses((status = 200, description = "The node is part of a majority, and its disk works.", body = ProbeView)))]
 pub(crate) async fn readyz(State(state): State<Shared>) -> ApiResult {
-    match state.link.call_within(&Request::Status, ALIVE_TIMEOUT).await? {
-        Reply::Status(status) if status.current => Ok(json::ok(&ProbeView { ok: true })),
-        Reply::Status(_) => Err(ApiError::new(Code::NoMajority, "the node is not in touch with a majority")),
-        _ => Err(unexpected()),
+    let Reply::Status(status) = state.link.call_within(&Request::Status, ALIVE_TIMEOUT).await? else {
+        return Err(unexpected());
+    };
+    match status.disk {
+        Some(failure) => {
+            Err(ApiError::new(Code::Disk, format!("the node's disk does not take writes: {}", failure.error)))
+        }
+        None if status.current => Ok(json::ok(&ProbeView { ok: true })),
+        None => Err(ApiError::new(Code::NoMajority, "the node is not in touch with a majority")),
     }
 }

@@ -176,12 +176,9 @@ pub(crate) async fn delete(
     responses((status = 200, description = "A page of states.", body = StatePage)))]
 pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<ListParams>) -> ApiResult {
     let (after, limit) = params.check()?;
-    let Reply::States { mut states, next, current } = state.link.call(&Request::States { after }).await? else {
+    let Reply::States { mut states, next } = state.link.call(&Request::States { after }).await? else {
         return Err(unexpected());
     };
-    if !current {
-        return Err(unconfirmed());
-    }
     let has_more = next.is_some() || states.len() > limit;
     states.truncate(limit);
     let next = states.last().filter(|_| has_more).map(|last| last.office.clone());
@@ -215,14 +212,9 @@ fn token_of(headers: &HeaderMap) -> Result<u64, ApiError> {
 
 async fn part(state: &Shared, office: &str, offset: u64) -> Result<Option<StatePart>, ApiError> {
     match state.link.call(&Request::GetState { office: office.to_string(), offset }).await? {
-        Reply::State { state, current: true } => Ok(state),
-        Reply::State { .. } => Err(unconfirmed()),
+        Reply::State { state } => Ok(state),
         _ => Err(unexpected()),
     }
-}
-
-fn unconfirmed() -> ApiError {
-    ApiError::new(Code::NoMajority, "this node reaches no majority, so what it knows of states may be outdated")
 }
 
 fn response(first: &StatePart, data: Vec<u8>) -> Response {

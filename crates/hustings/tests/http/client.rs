@@ -10,23 +10,23 @@ use crate::processes::TIMEOUT;
 
 /// What a server answered.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The code of an error.
-    pub(super) fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         let json = self.json();
         assert!(json["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{self:?}");
         json["error"]["code"].as_str().expect("an error has a code").to_string()
@@ -35,17 +35,17 @@ impl Answer {
 
 /// One address, and the token that requests carry.
 #[derive(Clone, Debug)]
-pub(super) struct Api {
-    pub(super) port: u16,
-    pub(super) token: Option<String>,
+pub(crate) struct Api {
+    pub(crate) port: u16,
+    pub(crate) token: Option<String>,
 }
 
 impl Api {
-    pub(super) fn with_token(&self, token: &str) -> Api {
+    pub(crate) fn with_token(&self, token: &str) -> Api {
         Api { token: Some(token.to_string()), ..*self }
     }
 
-    pub(super) fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the API listens");
         stream.set_read_timeout(Some(TIMEOUT)).expect("it is a socket");
         stream
@@ -57,7 +57,7 @@ impl Api {
     }
 
     /// Sends a request as it is, and reads everything until the server closes the connection.
-    pub(super) fn send(&self, request: &[u8]) -> Answer {
+    pub(crate) fn send(&self, request: &[u8]) -> Answer {
         let mut stream = self.connect();
         // The server may answer and close before it has read everything.
         let _ = stream.write_all(request);
@@ -73,36 +73,36 @@ impl Api {
     }
 
     /// Stores a state with a token.
-    pub(super) fn put(&self, path: &str, token: u64, body: &[u8]) -> Answer {
+    pub(crate) fn put(&self, path: &str, token: u64, body: &[u8]) -> Answer {
         let extra = format!("Hustings-Token: {token}\r\nContent-Length: {}\r\n", body.len());
         self.send(&[format!("{}\r\n", self.head("PUT", path, &extra)).as_bytes(), body].concat())
     }
 
     /// Deletes a state with a token.
-    pub(super) fn delete_with_token(&self, path: &str, token: u64) -> Answer {
+    pub(crate) fn delete_with_token(&self, path: &str, token: u64) -> Answer {
         let extra = format!("Hustings-Token: {token}\r\n");
         self.send(format!("{}\r\n", self.head("DELETE", path, &extra)).as_bytes())
     }
 
-    pub(super) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.method("GET", path)
     }
 
-    pub(super) fn method(&self, method: &str, path: &str) -> Answer {
+    pub(crate) fn method(&self, method: &str, path: &str) -> Answer {
         self.send(format!("{}\r\n", self.head(method, path, "")).as_bytes())
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_text(path, &body.to_string())
     }
 
-    pub(super) fn post_text(&self, path: &str, body: &str) -> Answer {
+    pub(crate) fn post_text(&self, path: &str, body: &str) -> Answer {
         let extra = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
         self.send(format!("{}\r\n{body}", self.head("POST", path, &extra)).as_bytes())
     }
 
     /// Watches an office.
-    pub(super) fn watch(&self, office: &str, last: Option<&str>) -> Events {
+    pub(crate) fn watch(&self, office: &str, last: Option<&str>) -> Events {
         let last = last.map(|last| format!("Last-Event-ID: {last}\r\n")).unwrap_or_default();
         let mut stream = self.connect();
         let head = self.head("GET", &format!("/v1/offices/{office}/watch"), &last);
@@ -120,20 +120,20 @@ impl Api {
 
 /// An event of a watch.
 #[derive(Debug)]
-pub(super) struct Event {
-    pub(super) kind: String,
-    pub(super) id: String,
-    pub(super) data: Value,
+pub(crate) struct Event {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) data: Value,
 }
 
 /// The events of a watch.
-pub(super) struct Events {
+pub(crate) struct Events {
     lines: BufReader<TcpStream>,
 }
 
 impl Events {
     /// The next event. Chunk sizes, comments and `retry` are skipped.
-    pub(super) fn next(&mut self) -> Event {
+    pub(crate) fn next(&mut self) -> Event {
         let (mut kind, mut id) = (String::new(), String::new());
         loop {
             let mut line = String::new();
@@ -151,7 +151,7 @@ impl Events {
     }
 
     /// The next event of a kind that satisfies a condition.
-    pub(super) fn wait_for(&mut self, kind: &str, is_right: impl Fn(&Value) -> bool) -> Event {
+    pub(crate) fn wait_for(&mut self, kind: &str, is_right: impl Fn(&Value) -> bool) -> Event {
         loop {
             let event = self.next();
             if event.kind == kind && is_right(&event.data) {
@@ -162,7 +162,7 @@ impl Events {
 }
 
 /// Whether the server closes a connection on which nothing, or nothing complete, is sent.
-pub(super) fn is_closed_by_server(mut stream: TcpStream) -> bool {
+pub(crate) fn is_closed_by_server(mut stream: TcpStream) -> bool {
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("it is a socket");
     stream.read_to_end(&mut Vec::new()).is_ok()
 }

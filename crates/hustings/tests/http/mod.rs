@@ -1,6 +1,6 @@
 //! The HTTP API of real nodes.
 
-mod client;
+pub(crate) mod client;
 mod examples;
 mod guards;
 mod monitoring;

@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn members_are_reached_directly_by_relay_or_not_at_all() {
         let link = |name: &str, up, connected, rtt_ns| {
-            Link::to(&MemberMetrics { name: name.to_string(), own: false, votes: true, up, connected, rtt_ns })
+            let (name, own, votes, disk_fails) = (name.to_string(), false, true, false);
+            Link::to(&MemberMetrics { name, own, votes, up, connected, disk_fails, rtt_ns })
         };
         let links =
             vec![link("b", true, true, Some(250_000)), link("c", true, false, None), link("d", false, false, None)];

@@ -103,7 +103,7 @@ impl Tenure {
             }
             (Some(Asked::Complete), Err(error), Phase::Completing(end, _)) => {
                 // To record it twice does no harm.
-                match matches!(error.code.as_str(), "no-majority" | "timed-out" | "busy") {
+                match matches!(error.code.as_str(), "no-majority" | "disk" | "timed-out" | "busy") {
                     true => self.phase = Phase::Completing(end, now + RETRY),
                     false => self.finish_unrecorded(end, &error.message, now),
                 }

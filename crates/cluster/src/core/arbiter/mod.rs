@@ -31,6 +31,22 @@ use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::wire::{Heartbeat, Message};
 
+/// The disk of this node does not take writes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DiskFailure {
+    /// The last error.
+    pub error: String,
+    /// When the first write failed after the last one that succeeded.
+    pub since: Timestamp,
+}
+
+impl DiskFailure {
+    /// The failure in words, at this time.
+    pub(super) fn describe(&self, now: Timestamp) -> String {
+        format!("{}; since {} s", self.error, now.since(self.since).as_secs())
+    }
+}
+
 /// What an arbiter reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ArbiterEvent {
@@ -189,14 +205,14 @@ pub(crate) trait Arbiter {
         let _ = (number, context);
     }
 
-    /// The disk failed to write.
-    fn handle_disk_failed(&mut self, context: &mut Context<'_>) {
-        let _ = context;
+    /// The disk failed to write, for this reason.
+    fn handle_disk_failed(&mut self, error: &str, context: &mut Context<'_>) {
+        let _ = (error, context);
     }
 
-    /// Whether the disk accepts writes, or none is needed.
-    fn is_disk_ok(&self) -> bool {
-        true
+    /// Why the disk does not take writes. `None` if it does, or if none is needed.
+    fn disk_failure(&self) -> Option<&DiskFailure> {
+        None
     }
 
     /// This node is about to leave: it no longer tries to become the coordinator.

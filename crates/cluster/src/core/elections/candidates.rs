@@ -50,6 +50,8 @@ pub(in crate::core) struct Candidates {
     announced_version: u64,
     /// The health score that this node has last announced.
     announced_health: u8,
+    /// Whether this node has last announced that its disk fails.
+    announced_disk_fails: bool,
     /// Changes that are not announced yet.
     added: BTreeSet<OfficeName>,
     removed: BTreeSet<OfficeName>,
@@ -71,6 +73,7 @@ impl Candidates {
             version: 1,
             announced_version: 0,
             announced_health: health,
+            announced_disk_fails: false,
             added: BTreeSet::new(),
             removed: BTreeSet::new(),
             announce_at: Timestamp::ZERO,
@@ -198,13 +201,15 @@ impl Candidates {
         }
     }
 
-    /// Announces the changes since the last announcement, or that this node's health changed.
-    pub(super) fn announce(&mut self, health: u8, context: &mut Context<'_>) {
-        let is_same = self.added.is_empty() && self.removed.is_empty() && self.announced_health == health;
+    /// Announces the changes since the last announcement, or that this node's health or the state of its disk changed.
+    pub(super) fn announce(&mut self, health: u8, disk_fails: bool, context: &mut Context<'_>) {
+        let is_same = self.added.is_empty()
+            && self.removed.is_empty()
+            && (self.announced_health, self.announced_disk_fails) == (health, disk_fails);
         if is_same || context.now < self.announce_at {
             return;
         }
-        self.announced_health = health;
+        (self.announced_health, self.announced_disk_fails) = (health, disk_fails);
         self.announce_at = context.now + ANNOUNCE_INTERVAL;
         let added: Vec<OfficeName> = std::mem::take(&mut self.added).into_iter().collect();
         let removed: Vec<OfficeName> = std::mem::take(&mut self.removed).into_iter().collect();
@@ -232,8 +237,19 @@ impl Candidates {
         context: &Context<'_>,
     ) -> Message {
         let (incarnation, store_id) = (context.settings.incarnation, context.settings.store_id);
-        let (health, digest) = (self.announced_health, context.settings.digest);
-        Message::Candidacy(Candidacy { incarnation, store_id, health, digest, version, base, added, removed })
+        let (health, disk_fails) = (self.announced_health, self.announced_disk_fails);
+        let digest = context.settings.digest;
+        Message::Candidacy(Candidacy {
+            incarnation,
+            store_id,
+            health,
+            disk_fails,
+            digest,
+            version,
+            base,
+            added,
+            removed,
+        })
     }
 
     /// The coordinator tells the others, now and then, which versions it knows.
@@ -318,6 +334,7 @@ impl Normalise for Candidates {
             version: _,
             announced_version: _,
             announced_health: _,
+            announced_disk_fails: _,
             added: _,
             removed: _,
             moved: _,

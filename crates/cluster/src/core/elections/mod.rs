@@ -124,8 +124,8 @@ impl Elections {
     }
 
     /// Announces what changed about this node.
-    pub(super) fn announce(&mut self, health: u8, is_coordinator: bool, context: &mut Context<'_>) {
-        self.candidates.announce(health, context);
+    pub(super) fn announce(&mut self, health: u8, disk_fails: bool, is_coordinator: bool, context: &mut Context<'_>) {
+        self.candidates.announce(health, disk_fails, context);
         if is_coordinator {
             self.candidates.send_versions(context);
         }

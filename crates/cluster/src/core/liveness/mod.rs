@@ -21,6 +21,7 @@ use crate::clock::Timestamp;
 use crate::config::ConfigDigest;
 use crate::member::{MemberRank, Role};
 use crate::timing::Timing;
+use crate::wire::Candidacy;
 
 /// Something that the other parts must know.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -143,14 +144,10 @@ impl Liveness {
 
     /// A peer announced its disk, its health and the digest of its configuration. Returns the digest that it announced
     /// before, if that was another one.
-    pub(super) fn handle_announcement(
-        &mut self,
-        id: Id,
-        store_id: u64,
-        health: u8,
-        digest: ConfigDigest,
-    ) -> Option<Option<ConfigDigest>> {
+    pub(super) fn handle_announcement(&mut self, id: Id, candidacy: &Candidacy) -> Option<Option<ConfigDigest>> {
+        let Candidacy { store_id, health, disk_fails, digest, .. } = *candidacy;
         let peer = self.peers.get_mut(&id)?;
+        peer.disk_fails = disk_fails;
         if (peer.store_id, peer.health) != (Some(store_id), health.min(100)) {
             (peer.store_id, peer.health) = (Some(store_id), health.min(100));
             self.view_is_stale = true;
@@ -341,6 +338,11 @@ impl Liveness {
 
     pub(super) fn health_of(&self, id: Id) -> u8 {
         if id == self.own { self.health } else { self.peers.get(&id).map_or(0, |peer| peer.health) }
+    }
+
+    /// Whether a peer has announced that its disk does not take writes.
+    pub(super) fn has_failing_disk(&self, id: Id) -> bool {
+        self.peers.get(&id).is_some_and(|peer| peer.disk_fails)
     }
 
     /// A member's rank in elections.

@@ -43,6 +43,8 @@ pub(crate) struct Peer {
     pub(crate) store_id: Option<u64>,
     /// The health score that it announced.
     pub(super) health: u8,
+    /// Whether it announced that its disk does not take writes.
+    pub(super) disk_fails: bool,
     /// The configuration that it announced.
     pub(crate) digest: Option<ConfigDigest>,
     /// Members that reported it down, and when.
@@ -66,6 +68,7 @@ impl Peer {
             relay: None,
             store_id: None,
             health: 0,
+            disk_fails: false,
             digest: None,
             down_reports: BTreeMap::new(),
             flaps: 0,
@@ -168,6 +171,7 @@ impl Normalise for Peer {
             relay: _,
             store_id: _,
             health: _,
+            disk_fails: _,
             digest: _,
             flaps: _,
         } = self;

@@ -1,6 +1,8 @@
 //! Why requests are refused. Codes are stable; sentences are for people.
 
+use super::Known;
 use crate::api::RequestError;
+use crate::core::context::Context;
 use crate::core::table::MAX_STATES;
 
 pub(super) fn refusal(code: &str, message: String) -> RequestError {
@@ -85,6 +87,22 @@ pub(in crate::core) fn moved() -> RequestError {
 
 pub(in crate::core) fn no_majority() -> RequestError {
     refusal("no-majority", "this node reaches no leader of the arbiter: there may be no majority".to_string())
+}
+
+/// Why this node can neither forward a request nor confirm an answer: its own disk, or no majority.
+pub(super) fn no_leader(known: &Known<'_>, context: &Context<'_>) -> RequestError {
+    if let Some(failure) = known.arbiter.disk_failure() {
+        let problem = failure.describe(context.now);
+        return refusal("disk", format!("this node's disk does not take writes: {problem}"));
+    }
+    let table = known.arbiter.table();
+    let failing = known.arbiter.voters().into_iter().filter(|id| context.liveness.has_failing_disk(*id));
+    let names: Vec<String> = failing.map(|id| table.member_name(id)).collect();
+    let mut refusal = no_majority();
+    if !names.is_empty() {
+        refusal.message += &format!("; the disks of these members do not take writes: {}", names.join(", "));
+    }
+    refusal
 }
 
 pub(in crate::core) fn no_arbiter() -> RequestError {

@@ -22,6 +22,7 @@ pub(super) fn metrics(known: &Known<'_>, context: &mut Context<'_>) -> Metrics {
             votes: voters.contains(&id),
             up: liveness.is_up(id),
             connected: liveness.is_connected(id),
+            disk_fails: liveness.has_failing_disk(id),
             rtt_ns: None,
         }
     });
@@ -36,6 +37,7 @@ pub(super) fn metrics(known: &Known<'_>, context: &mut Context<'_>) -> Metrics {
         health: liveness.health_of(settings.own),
         has_quorum: known.has_recent_quorum(context),
         paused: table.is_paused(),
+        disk_fails: known.arbiter.disk_failure().is_some(),
         arbiter_leader: known.arbiter.coordinator().map(|id| table.member_name(id)),
         term: known.arbiter.epoch(),
         arbiter_leader_changes: counted.arbiter_leader_changes,

@@ -160,7 +160,7 @@ impl Requests {
             Request::Complete { office, key, .. } => operations::check_completion(office, key)?,
             _ => {}
         }
-        let coordinator = known.arbiter.coordinator().ok_or_else(errors::no_majority)?;
+        let coordinator = known.arbiter.coordinator().ok_or_else(|| errors::no_leader(known, context))?;
         if self.pending.len() >= MAX_PENDING {
             return Err(refusal("busy", "too many requests to the arbiter are pending".to_string()));
         }
@@ -321,14 +321,18 @@ impl Requests {
                 context.reply(client, Reply::Completed { completion, current });
             }
             Reader::Client(client, Request::GetState { office, offset }) => {
-                let state = status::state_part(&office, offset, known);
-                let current = is_confirmed && known.has_recent_quorum(context);
-                context.reply(client, Reply::State { state, current });
+                let reply = match is_confirmed && known.has_recent_quorum(context) {
+                    true => Reply::State { state: status::state_part(&office, offset, known) },
+                    false => Reply::Error(errors::no_leader(known, context)),
+                };
+                context.reply(client, reply);
             }
             Reader::Client(client, Request::States { after }) => {
-                let (states, next) = status::states(after.as_deref(), known.arbiter.table());
-                let current = is_confirmed && known.has_recent_quorum(context);
-                context.reply(client, Reply::States { states, next, current });
+                let reply = match is_confirmed && known.has_recent_quorum(context) {
+                    true => status::states(after.as_deref(), known.arbiter.table()),
+                    false => Reply::Error(errors::no_leader(known, context)),
+                };
+                context.reply(client, reply);
             }
             Reader::Client(client, _) => {
                 let names: Vec<OfficeName> = known.arbiter.table().offices.names().cloned().collect();

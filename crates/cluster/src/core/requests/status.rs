@@ -5,8 +5,8 @@ use hustings_protocol::Id;
 use super::Known;
 use super::errors::{self, refusal};
 use crate::api::{
-    Base64, Change, Completion, MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, RequestError, StateInfo,
-    StatePart, Status, Trace,
+    Base64, Change, Completion, DiskFailure, MAX_STATE_PART_BYTES, MemberStatus, OfficeStatus, OfficeTerms, Reply,
+    RequestError, StateInfo, StatePart, Status, Trace,
 };
 use crate::core::context::Context;
 use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, PIECE_BYTES, Table};
@@ -143,6 +143,8 @@ pub(super) fn offices(
 pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_>) -> Status {
     let (table, liveness, settings) = (known.arbiter.table(), context.liveness, context.settings);
     let name = |id: Id| table.member_name(id);
+    let failure = known.arbiter.disk_failure();
+    let disk_fails = |id| if id == settings.own { failure.is_some() } else { liveness.has_failing_disk(id) };
     let members = table.members.values().map(|known| MemberStatus {
         id: known.member.id.0,
         name: known.member.name.clone(),
@@ -151,6 +153,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         priority: known.member.priority,
         health: liveness.health_of(known.member.id),
         up: liveness.is_up(known.member.id),
+        disk_fails: disk_fails(known.member.id),
         joining: known.is_joining,
         differs_in: differences(known.member.id, context).into_iter().map(str::to_string).collect(),
         certificate_not_after_unix_s: None,
@@ -165,6 +168,10 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         term: known.arbiter.epoch(),
         current: is_confirmed && known.has_recent_quorum(context),
         paused: table.is_paused(),
+        disk: failure.map(|failure| DiskFailure {
+            error: failure.error.clone(),
+            since_unix_ms: context.unix_ms.saturating_sub(context.now.since(failure.since).as_millis() as u64),
+        }),
         members: members.collect(),
         offices,
         next_office,
@@ -185,7 +192,7 @@ pub(super) fn check_state(office: &str, known: &Known<'_>) -> Result<(), Request
 }
 
 /// The states of the offices after this one, and the office of the last of them if there are more.
-pub(super) fn states(after: Option<&str>, table: &Table) -> (Vec<StateInfo>, Option<String>) {
+pub(super) fn states(after: Option<&str>, table: &Table) -> Reply {
     let mut following = table.states.after(after);
     let page = (&mut following).take(MAX_LISTED_STATES).map(|(office, entry)| StateInfo {
         office: office.to_string(),
@@ -195,9 +202,9 @@ pub(super) fn states(after: Option<&str>, table: &Table) -> (Vec<StateInfo>, Opt
         revision: entry.blob,
         unix_ms: entry.unix_ms,
     });
-    let page: Vec<StateInfo> = page.collect();
-    let next = following.next().and(page.last()).map(|last| last.office.clone());
-    (page, next)
+    let states: Vec<StateInfo> = page.collect();
+    let next = following.next().and(states.last()).map(|last| last.office.clone());
+    Reply::States { states, next }
 }
 
 /// A part of the state of an office; `None` if it has none.

@@ -52,7 +52,7 @@ fn cluster_with_unwritten_entries() -> (TestCluster, u64) {
     let mut cluster = single_voter();
     cluster.node(1).is_disk_stuck = true;
     cluster.request(1, 1, Request::Pause);
-    cluster.drive(1, |core, now| core.handle_disk_failed(now));
+    cluster.drive(1, |core, now| core.handle_disk_failed("full", now));
     assert_eq!(cluster.node(1).core.arbiter_leader(), None);
     let earlier = cluster.node(1).unwritten[0] - 1;
     (cluster, earlier)

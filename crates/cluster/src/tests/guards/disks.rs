@@ -72,9 +72,17 @@ fn a_blank_disk_votes_only_for_blank_disks() {
 
 /// What incarnation 7 of node 2 announces with this disk.
 fn candidacy(store_id: u64) -> Message {
-    let (incarnation, health, digest, version, base) = (7, 100, Default::default(), 1, None);
-    let (added, removed) = (Vec::new(), Vec::new());
-    Message::Candidacy(Candidacy { incarnation, store_id, health, digest, version, base, added, removed })
+    Message::Candidacy(Candidacy {
+        incarnation: 7,
+        store_id,
+        health: 100,
+        disk_fails: false,
+        digest: Default::default(),
+        version: 1,
+        base: None,
+        added: Vec::new(),
+        removed: Vec::new(),
+    })
 }
 
 /// Three nodes with registered disks. Node 2 is connected to node 1, which leads, in a new incarnation with this disk.

@@ -42,6 +42,7 @@ fn candidacy(incarnation: u64, store_id: u64) -> Message {
     Message::Candidacy(Candidacy {
         incarnation,
         store_id,
+        disk_fails: false,
         health: 100,
         digest: Default::default(),
         version: 1,

@@ -3,7 +3,7 @@
 use hustings_protocol::Id;
 
 use super::harness::{TestCluster, config};
-use crate::api::{Reply, Request};
+use crate::api::{Reply, Request, RequestError};
 use crate::config::{AlgorithmConfig, Config, Mode, Policy, Preempt};
 use crate::member::Role;
 use crate::wire::{Candidacy, Heartbeat, Message};
@@ -41,10 +41,49 @@ fn an_office_goes_to_the_next_best_if_the_disk_of_the_best_hangs() {
 #[test]
 fn a_member_whose_disk_fails_is_no_candidate() {
     let mut cluster = cluster(Mode::Fenced);
-    cluster.drive(3, |core, now| core.handle_disk_failed(now));
+    cluster.drive(3, |core, now| core.handle_disk_failed("cannot write log", now));
     (2..=3).for_each(|node| cluster.campaign(node, node, "job", None));
     cluster.advance_ms(50);
     assert!(cluster.token(2, "job").is_some());
+}
+
+/// What a node says of its own disk, and which members it says have one that fails.
+fn disks(cluster: &mut TestCluster, node: u64) -> (Option<String>, Vec<String>) {
+    cluster.request(node, 9, Request::Status);
+    cluster.advance_ms(1_000);
+    let replies = cluster.take_replies(node, 9);
+    let [Reply::Status(status)] = &replies[..] else { panic!("{replies:?}") };
+    let failing = status.members.iter().filter(|member| member.disk_fails).map(|member| member.name.clone());
+    (status.disk.as_ref().map(|failure| failure.error.clone()), failing.collect())
+}
+
+#[test]
+fn a_member_whose_disk_fails_says_so_and_the_others_know() {
+    let mut cluster = cluster(Mode::Fenced);
+    for node in [2, 3] {
+        cluster.node(node).is_disk_stuck = true;
+        cluster.drive(node, |core, now| core.handle_disk_failed("cannot write log", now));
+    }
+    let failing = || vec!["n2".to_string(), "n3".to_string()];
+    assert_eq!(disks(&mut cluster, 1), (None, failing()));
+    assert_eq!(disks(&mut cluster, 3), (Some("cannot write log".to_string()), failing()));
+    // Nothing can be decided: one node's own disk is the cause, and the other one knows whose it is.
+    cluster.isolate(1);
+    cluster.advance_ms(5_000);
+    cluster.request(3, 8, Request::Pause);
+    assert_eq!(
+        cluster.take_replies(3, 8),
+        [Reply::Error(refused("disk", "this node's disk does not take writes: cannot write log; since 7 s"))]
+    );
+    for node in [2, 3] {
+        cluster.complete_writes(node);
+    }
+    cluster.advance_ms(1_000);
+    assert_eq!(disks(&mut cluster, 3), (None, Vec::new()));
+}
+
+fn refused(code: &str, message: &str) -> RequestError {
+    RequestError { code: code.to_string(), message: message.to_string() }
 }
 
 #[test]
@@ -86,7 +125,8 @@ fn an_office_is_granted_although_its_election_does_not_end() {
         cluster.drive(node, |core, now| core.handle_connected(Id(3), 7, now));
         let (incarnation, store_id, health, digest, version, base) = (7, 73, 100, Default::default(), 1, None);
         let (added, removed) = (vec!["job".into(), "leader".into()], Vec::new());
-        let candidacy = Candidacy { incarnation, store_id, health, digest, version, base, added, removed };
+        let disk_fails = false;
+        let candidacy = Candidacy { incarnation, store_id, health, disk_fails, digest, version, base, added, removed };
         cluster.deliver(3, node, Message::Candidacy(candidacy));
     }
     cluster.campaign(2, 2, "job", None);

@@ -142,12 +142,10 @@ impl Programs {
     pub(super) fn handle_replies(&mut self, cluster: &mut SimCluster) {
         for (client, reply) in cluster.take_state_replies() {
             match reply {
-                Reply::State { state, current } => {
+                Reply::State { state } => {
                     let Some((office, floor)) = self.reading.remove(&client) else { continue };
-                    // What is not confirmed may be old, but it is still one state as a whole.
-                    let floor = if current { floor } else { (0, 0) };
                     self.check_read(office, floor, state.as_ref(), cluster.seed);
-                    self.read += usize::from(current);
+                    self.read += 1;
                 }
                 Reply::Done => {
                     let Some(change) = self.changing.get_mut(&client) else { continue };
@@ -167,6 +165,7 @@ impl Programs {
     }
 
     fn handle_error(&mut self, client: ClientId, code: &str) {
+        self.reading.remove(&client);
         let Some(change) = self.changing.remove(&client) else { return };
         let is_refused = ["stale-token", "no-state"].contains(&code);
         self.deletions.retain(|deletion| deletion.number != change.number || !is_refused);

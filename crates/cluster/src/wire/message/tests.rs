@@ -39,7 +39,9 @@ fn rejects_invalid_office_names() {
         let lists = [(vec!["leader".into(), office.clone()], vec![]), (vec![], vec![office.clone()])];
         let candidacies = lists.map(|(added, removed)| {
             let (incarnation, store_id, digest, version, base) = (1, 1, ConfigDigest::default(), 1, None);
-            let candidacy = Candidacy { incarnation, store_id, health: 100, digest, version, base, added, removed };
+            let (health, disk_fails) = (100, false);
+            let candidacy =
+                Candidacy { incarnation, store_id, health, disk_fails, digest, version, base, added, removed };
             Message::Candidacy(candidacy)
         });
         let messages = vec![

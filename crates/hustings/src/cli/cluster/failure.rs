@@ -186,6 +186,7 @@ fn request_error_exit(error: &RequestError) -> (Exit, Option<String>) {
     match error.code.as_str() {
         "bad-request" | "unknown-member" | "no-arbiter" | "not-available" | "too-large" => (Exit::WrongUse, None),
         "not-permitted" => (Exit::CouldNot, None),
+        "disk" => (Exit::CouldNot, Some("free or repair the disk, or ask another member".into())),
         "no-majority" | "timed-out" | "busy" => {
             (Exit::CouldNot, Some("try again; `hustings status` shows which members are up".into()))
         }

@@ -18,7 +18,8 @@ use super::{ClientArgs, ClusterFailure, EXIT_CODES, LEADER, text};
   hustings leader --wait 0s                    do not wait for an election that is not over yet
   hustings leader billing --check && ./nightly.sh
 
---check prints nothing and does not wait for an election: exit code 0 if this node holds the office, else 1.
+--check prints nothing and does not wait for an election: exit code 0 if this node holds the office, else 1. If it
+cannot know because its disk does not take writes, it says so on standard error.
 
 The answer is confirmed by a majority. A node that cannot reach a majority does not know the leader. If nobody holds
 the office, or its holder has failed, the command waits for the next holder, for 5 seconds unless --wait says otherwise.
@@ -40,6 +41,11 @@ pub(crate) fn leader(args: &LeaderArgs, console: &mut Console<'_>) -> Result<Exi
         let own = node.own_name(&args.office)?;
         let status = node.office(&args.office)?;
         let is_here = is_held(&status) && status.holder.as_deref() == Some(own.as_str());
+        if !status.current
+            && let Some(failure) = node.status()?.disk
+        {
+            warn(console, &text::disk(&failure));
+        }
         return Ok(if is_here { Exit::Done } else { Exit::No });
     }
     let status = node.wait_for_holder(&args.office)?;
@@ -63,8 +69,12 @@ fn explain_no_holder(node: &mut NodeClient, status: &OfficeStatus) -> Result<Str
         return Ok(format!("nobody holds `{office}`{hint}"));
     }
     let last = status.holder.as_deref();
+    let all = node.status();
+    if let Some(failure) = all.as_ref().ok().and_then(|all| all.disk.as_ref()) {
+        return Ok(format!("the holder of `{office}` is not known: {}", text::disk(failure)));
+    }
     // If the node reaches a majority, then only the holder itself is not confirmed.
-    match last.filter(|_| node.status().is_ok_and(|all| all.current)) {
+    match last.filter(|_| all.is_ok_and(|all| all.current)) {
         Some(last) => Ok(format!("the holder of `{office}`, {last}, has failed, and the next one is not elected yet")),
         None => {
             let last = last.map(|holder| format!("; the last known holder is {holder}")).unwrap_or_default();

@@ -94,6 +94,9 @@ fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
         }
         (arbiter, None) => writeln!(console.out, "arbiter {arbiter}, no known leader, term {}", status.term)?,
     }
+    if let Some(failure) = &status.disk {
+        writeln!(console.out, "{}", Paint::Bad.on(&text::disk(failure), console.colour))?;
+    }
     if !status.current {
         let warning = "this node cannot reach a majority: what follows may be out of date";
         writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
@@ -133,7 +136,7 @@ pub(crate) fn members(
             member.role.to_string(),
             member.priority.to_string(),
             member.health.to_string(),
-            state(member).to_string(),
+            state(member),
             member.certificate_not_after_unix_s.map(text::time_left).unwrap_or_default(),
         ]
     });
@@ -146,14 +149,12 @@ pub(crate) fn members(
     Ok(())
 }
 
-/// A member's state: whether it is up, and whether it does not vote yet although it is to.
-fn state(member: &MemberStatus) -> &'static str {
-    match (member.up, member.joining) {
-        (true, false) => "up",
-        (false, false) => "down",
-        (true, true) => "up, joining",
-        (false, true) => "down, joining",
-    }
+/// A member's state: whether it is up, whether it does not vote yet although it is to, and whether its disk works.
+fn state(member: &MemberStatus) -> String {
+    let mut words = vec![if member.up { "up" } else { "down" }];
+    words.extend(member.joining.then_some("joining"));
+    words.extend((member.up && member.disk_fails).then_some("disk fails"));
+    words.join(", ")
 }
 
 fn offices(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {

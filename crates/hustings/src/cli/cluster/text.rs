@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use hustings_cluster::api::OfficeStatus;
+use hustings_cluster::api::{DiskFailure, OfficeStatus};
 
 use super::super::console::{Console, Paint};
 
@@ -31,6 +31,14 @@ pub(crate) fn time_left(unix_s: u64) -> String {
         left if left < 2 * DAY => "1 day".to_string(),
         left => format!("{} days", left / DAY),
     }
+}
+
+/// Says what is wrong with the disk of the node that was asked.
+pub(crate) fn disk(failure: &DiskFailure) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = now.saturating_sub(Duration::from_millis(failure.since_unix_ms)).as_secs();
+    let error = &failure.error;
+    format!("this node's disk does not take writes, so it neither votes nor takes offices: {error}; since {seconds} s")
 }
 
 /// Formats the holder of an office as one line.

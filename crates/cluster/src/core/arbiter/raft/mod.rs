@@ -29,7 +29,7 @@ use self::consensus::{Campaign, Consensus, Ready};
 use self::lease_rounds::{LeaseRounds, SentAnswers};
 use self::membership::LoggedDisks;
 use self::polls::Polls;
-use super::{Arbiter, ArbiterEvent};
+use super::{Arbiter, ArbiterEvent, DiskFailure};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::core::Exit;
@@ -42,6 +42,7 @@ use crate::wire::{Heartbeat, Message, RaftMessage};
 
 /// After how long a write that neither succeeds nor fails counts as failed.
 const DISK_PATIENCE: Duration = Duration::from_secs(5);
+const DISK_HANGS: &str = "the disk has not finished a write for 5 seconds";
 
 /// Checks that these are all blobs that a table refers to.
 pub(in crate::core) fn check_blobs(stored: crate::store::Blobs, table: &Table) -> Result<(), StartError> {
@@ -79,7 +80,7 @@ pub(in crate::core) struct RaftArbiter {
     snapshots_since: BTreeMap<Id, Timestamp>,
     /// The last term in which this node noticed that it leads.
     leading_term: u64,
-    is_disk_ok: bool,
+    disk_failure: Option<DiskFailure>,
     /// The last write that is not durable, and since when none has become durable.
     unwritten: Option<(u64, Timestamp)>,
     is_leaving: bool,
@@ -122,7 +123,7 @@ impl RaftArbiter {
             pending_registrations: BTreeSet::new(),
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
-            is_disk_ok: true,
+            disk_failure: None,
             unwritten: None,
             is_leaving: false,
             is_halted: false,
@@ -185,7 +186,7 @@ impl Arbiter for RaftArbiter {
     }
 
     fn is_established(&self) -> bool {
-        self.consensus.is_established() && self.is_disk_ok
+        self.consensus.is_established() && self.disk_failure.is_none()
     }
 
     fn coordinator_since(&self) -> Timestamp {
@@ -247,8 +248,9 @@ impl Arbiter for RaftArbiter {
     }
 
     fn heartbeat(&mut self, context: &mut Context<'_>) {
-        if self.is_disk_ok && self.unwritten.is_some_and(|(_, since)| context.now.since(since) > DISK_PATIENCE) {
-            self.handle_disk_failed(context);
+        let hangs = self.unwritten.is_some_and(|(_, since)| context.now.since(since) > DISK_PATIENCE);
+        if self.disk_failure.is_none() && hangs {
+            self.handle_disk_failed(DISK_HANGS, context);
         }
         self.consensus.tick();
         self.observe_leadership(context);
@@ -315,22 +317,23 @@ impl Arbiter for RaftArbiter {
     }
 
     fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {
-        self.is_disk_ok = true;
+        self.disk_failure = None;
         self.unwritten = self.unwritten.filter(|(last, _)| *last > number).map(|(last, _)| (last, context.now));
         self.consensus.handle_persisted(number, &mut self.ready);
         self.observe_leadership(context);
     }
 
-    fn handle_disk_failed(&mut self, context: &mut Context<'_>) {
-        self.is_disk_ok = false;
+    fn handle_disk_failed(&mut self, error: &str, context: &mut Context<'_>) {
+        let since = self.disk_failure.as_ref().map_or(context.now, |known| known.since);
+        self.disk_failure = Some(DiskFailure { error: error.to_string(), since });
         context.increment("failed-disk-writes");
         if self.consensus.is_leader() {
             self.consensus.forget_leader();
         }
     }
 
-    fn is_disk_ok(&self) -> bool {
-        self.is_disk_ok
+    fn disk_failure(&self) -> Option<&DiskFailure> {
+        self.disk_failure.as_ref()
     }
 
     fn handle_leaving(&mut self) {
