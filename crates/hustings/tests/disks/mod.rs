@@ -1,5 +1,6 @@
 //! Nodes on small disks that are really full.
 
+mod acknowledged;
 mod state;
 
 use std::fs::{self, File};

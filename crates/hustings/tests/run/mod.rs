@@ -66,16 +66,15 @@ pub(crate) fn start_with(mut run: Command) -> Running {
 
 impl Running {
     /// Waits for a line of the log that contains this text.
-    pub(crate) fn wait_for(&mut self, part: &str) {
+    pub(crate) fn wait_for(&mut self, part: &str) -> String {
         let since = Instant::now();
         loop {
             let left = TIMEOUT.saturating_sub(since.elapsed());
             match self.lines.recv_timeout(left) {
                 Ok(line) => {
-                    let is_found = line.contains(part);
-                    self.seen.push(line);
-                    if is_found {
-                        return;
+                    self.seen.push(line.clone());
+                    if line.contains(part) {
+                        return line;
                     }
                 }
                 Err(error) => panic!("no line with {part:?}: {error}; {:#?}", self.seen),
