@@ -25,13 +25,16 @@ impl Damage {
             FaultKind::Kill
             | FaultKind::Freeze
             | FaultKind::DiskFull
+            | FaultKind::DiskTight
             | FaultKind::WallClock
             | FaultKind::Wipe
+            | FaultKind::BitRot
+            | FaultKind::Rollback
             | FaultKind::Terminate
             | FaultKind::Remove
             | FaultKind::Retime => damage.impaired.push(target),
             FaultKind::Transfer | FaultKind::Resign | FaultKind::Pause | FaultKind::AddRemove => {}
-            FaultKind::KillAll | FaultKind::Blackout => damage.impaired = order.clone(),
+            FaultKind::KillAll | FaultKind::Blackout | FaultKind::Shortage => damage.impaired = order.clone(),
             FaultKind::HostAway => {
                 damage.impaired.push(target);
                 damage.separate(&order[..1], &order[1..], Link::Silent);

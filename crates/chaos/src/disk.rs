@@ -10,6 +10,12 @@ use crate::cleanup::own_name;
 /// The size of a node's disk.
 const SIZE: usize = 48 << 20;
 const FILLER: &str = "filler";
+/// An earlier copy of a node's data.
+const COPY: &str = "copy";
+
+/// The names of a node's files.
+pub(crate) const LOG: &str = "log";
+const STATE: &str = "state-";
 
 /// The disks of all nodes. They are unmounted when this is dropped.
 pub(crate) struct Disks {
@@ -72,6 +78,49 @@ impl Disks {
     pub(crate) fn wipe(&self, node: usize) -> io::Result<()> {
         ignore_missing(fs::remove_dir_all(self.data(node)))
     }
+
+    /// Flips a bit of a stopped node's log, or of a file with a state; the number decides of which and where. Returns
+    /// the file's name.
+    pub(crate) fn flip_bit(&self, node: usize, number: u64) -> io::Result<String> {
+        let mut names: Vec<String> = fs::read_dir(self.data(node))?
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with(STATE))
+            .collect();
+        names.sort_unstable();
+        // Half of them in the log.
+        let name = match (number % 2, names.len() as u64) {
+            (1, count) if count > 0 => names.swap_remove((number / 2 % count) as usize),
+            _ => LOG.to_string(),
+        };
+        let path = self.data(node).join(&name);
+        let mut bytes = fs::read(&path)?;
+        // Most of a log is empty.
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(bytes.len(), |last| last + 1);
+        let place = number / 16 % used.max(1) as u64;
+        if let Some(byte) = bytes.get_mut(place as usize) {
+            *byte ^= 1 << (number / 2 % 8);
+        }
+        fs::write(&path, bytes)?;
+        Ok(name)
+    }
+
+    /// Keeps a copy of a stopped node's data.
+    pub(crate) fn save(&self, node: usize) -> io::Result<()> {
+        let copy = self.folders[node].join(COPY);
+        ignore_missing(fs::remove_dir_all(&copy))?;
+        fs::create_dir(&copy)?;
+        for entry in fs::read_dir(self.data(node))? {
+            let entry = entry?;
+            fs::copy(entry.path(), copy.join(entry.file_name()))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the copy in the place of a stopped node's data.
+    pub(crate) fn roll_back(&self, node: usize) -> io::Result<()> {
+        self.wipe(node)?;
+        fs::rename(self.folders[node].join(COPY), self.data(node))
+    }
 }
 
 impl Drop for Disks {
@@ -118,6 +167,19 @@ mod tests {
         }
         disks.free(0).expect("freed");
         fs::write(disks.data(0).join("file"), "x").expect("room again");
+        let log = disks.data(0).join(LOG);
+        let before = [b'x'; 64];
+        fs::write(&log, before).expect("room again");
+        disks.save(0).expect("copied");
+        assert_eq!(disks.flip_bit(0, 1234).expect("there is a log"), LOG);
+        let after = fs::read(&log).expect("it is there");
+        let flipped: u32 = after.iter().zip(before).map(|(after, before)| (after ^ before).count_ones()).sum();
+        assert_eq!((after.len(), flipped), (64, 1));
+        fs::write(disks.data(0).join("state-1"), "abc").expect("room");
+        assert_eq!(disks.flip_bit(0, 1235).expect("there is a state"), "state-1");
+        disks.roll_back(0).expect("there is a copy");
+        assert_eq!(fs::read(&log).expect("it is there"), before);
+        assert!(!disks.data(0).join("state-1").exists());
         disks.wipe(0).expect("wiped");
         assert!(!disks.data(0).exists());
         disks.wipe(0).expect("nothing to wipe is well");

@@ -25,8 +25,16 @@ pub(crate) enum FaultKind {
     HostAway,
     /// A node's disk is full.
     DiskFull,
+    /// A node's disk has no room but what its log has reserved.
+    DiskTight,
     /// All disks are full, and then all nodes are killed at once.
     Blackout,
+    /// All disks have no room but what the logs have reserved; they are freed, and soon all nodes are killed at once.
+    Shortage,
+    /// A bit of a stopped node's log or states is flipped. A node that notices is replaced by a new member.
+    BitRot,
+    /// A stopped node gets an earlier copy of its folder. It must notice, and is replaced by a new member.
+    Rollback,
     /// A node loses its disk: it is removed from the cluster and added as a new member.
     Wipe,
     /// A node is killed and restarted with a wrong time of day.
@@ -49,7 +57,7 @@ pub(crate) enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub(crate) const ALL: [FaultKind; 20] = [
+    pub(crate) const ALL: [FaultKind; 24] = [
         FaultKind::Kill,
         FaultKind::KillAll,
         FaultKind::Freeze,
@@ -60,7 +68,11 @@ impl FaultKind {
         FaultKind::Slow,
         FaultKind::HostAway,
         FaultKind::DiskFull,
+        FaultKind::DiskTight,
         FaultKind::Blackout,
+        FaultKind::Shortage,
+        FaultKind::BitRot,
+        FaultKind::Rollback,
         FaultKind::Wipe,
         FaultKind::WallClock,
         FaultKind::Terminate,
@@ -85,7 +97,11 @@ impl FaultKind {
             FaultKind::Slow => "slow",
             FaultKind::HostAway => "host-away",
             FaultKind::DiskFull => "disk-full",
+            FaultKind::DiskTight => "disk-tight",
             FaultKind::Blackout => "blackout",
+            FaultKind::Shortage => "shortage",
+            FaultKind::BitRot => "bit-rot",
+            FaultKind::Rollback => "rollback",
             FaultKind::Wipe => "wipe",
             FaultKind::WallClock => "wall-clock",
             FaultKind::Terminate => "terminate",
@@ -106,9 +122,14 @@ impl FaultKind {
             FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay => 12,
             FaultKind::Overlap | FaultKind::Slow | FaultKind::HostAway => 8,
             FaultKind::Terminate => 8,
-            FaultKind::DiskFull | FaultKind::Transfer | FaultKind::AddRemove | FaultKind::Remove => 5,
+            FaultKind::DiskFull
+            | FaultKind::DiskTight
+            | FaultKind::Transfer
+            | FaultKind::AddRemove
+            | FaultKind::Remove => 5,
             FaultKind::Resign | FaultKind::Pause | FaultKind::Retime => 3,
-            FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe | FaultKind::WallClock => 3,
+            FaultKind::KillAll | FaultKind::Blackout | FaultKind::Shortage | FaultKind::WallClock => 3,
+            FaultKind::Wipe | FaultKind::BitRot | FaultKind::Rollback => 3,
         }
     }
 
@@ -119,11 +140,13 @@ impl FaultKind {
             | FaultKind::Freeze
             | FaultKind::HostAway
             | FaultKind::DiskFull
+            | FaultKind::DiskTight
             | FaultKind::WallClock
             | FaultKind::Terminate
             | FaultKind::Remove
             | FaultKind::Retime => true,
-            FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe => false,
+            FaultKind::KillAll | FaultKind::Blackout | FaultKind::Shortage => false,
+            FaultKind::Wipe | FaultKind::BitRot | FaultKind::Rollback => false,
             FaultKind::CutClosed
             | FaultKind::CutSilent
             | FaultKind::OneWay
@@ -147,12 +170,22 @@ impl FaultKind {
     /// Whether nothing else begins meanwhile, and it begins when nothing else is active: everything is down, or a
     /// member is replaced that is down.
     pub(crate) fn is_exclusive(self) -> bool {
-        matches!(self, FaultKind::KillAll | FaultKind::Blackout | FaultKind::Wipe)
+        matches!(self, FaultKind::KillAll | FaultKind::Blackout | FaultKind::Shortage) || self.loses_disk()
     }
 
     /// Whether it changes the membership. There is one such change at a time.
     pub(crate) fn changes_membership(self) -> bool {
-        matches!(self, FaultKind::Wipe | FaultKind::AddRemove | FaultKind::Remove)
+        matches!(self, FaultKind::AddRemove | FaultKind::Remove) || self.loses_disk()
+    }
+
+    /// Whether a node loses what its disk holds, so that it has to be replaced by a new member.
+    pub(crate) fn loses_disk(self) -> bool {
+        matches!(self, FaultKind::Wipe | FaultKind::BitRot | FaultKind::Rollback)
+    }
+
+    /// Whether it is injected only if the command line names it: nodes do not notice an earlier copy of their folder.
+    pub(crate) fn is_on_request(self) -> bool {
+        self == FaultKind::Rollback
     }
 }
 

@@ -141,6 +141,40 @@ pub(crate) enum Event {
         /// When it had answered.
         at: u64,
     },
+    /// A keeper tried to store a state of an office.
+    Stored {
+        /// The node that it asked.
+        node: String,
+        /// The office.
+        office: String,
+        /// The token that it stored it with.
+        token: u64,
+        /// The number of the state.
+        number: u64,
+        /// What became of it.
+        outcome: StoreOutcome,
+        /// When it asked.
+        began: u64,
+        /// When it was answered, or gave up.
+        at: u64,
+    },
+    /// A node was asked for the state of an office, and said that its answer is confirmed.
+    StateRead {
+        /// The node.
+        node: String,
+        /// The office.
+        office: String,
+        /// The token that the state was stored with; 0 if there is none.
+        token: u64,
+        /// The number of the state; absent if there is none, or if it is damaged.
+        number: Option<u64>,
+        /// Whether the bytes are not those of one state.
+        is_damaged: bool,
+        /// When it was asked.
+        began: u64,
+        /// When it had answered.
+        at: u64,
+    },
     /// A fault was injected or healed.
     Fault {
         /// The kind.
@@ -196,6 +230,25 @@ pub(crate) enum Event {
     },
 }
 
+/// What became of a state that was to be stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StoreOutcome {
+    /// It is stored.
+    Done,
+    /// The token was stale: nothing has changed.
+    Refused,
+    /// Nobody knows, or it may still be stored.
+    Unknown,
+}
+
+/// Who acquired an office last.
+struct LastHolder {
+    from: u64,
+    node: String,
+    token: u64,
+}
+
 /// Writes the history.
 pub(crate) struct Recorder {
     inner: Mutex<Inner>,
@@ -204,7 +257,7 @@ pub(crate) struct Recorder {
 struct Inner {
     file: File,
     failed: Option<io::Error>,
-    holders: BTreeMap<String, (u64, String)>,
+    holders: BTreeMap<String, LastHolder>,
 }
 
 impl Recorder {
@@ -222,10 +275,11 @@ impl Recorder {
         };
         line.push(b'\n');
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Event::Acquired { office, node, from, .. } = event
-            && inner.holders.get(office).is_none_or(|(last, _)| last <= from)
+        if let Event::Acquired { office, node, from, token, .. } = event
+            && inner.holders.get(office).is_none_or(|last| last.from <= *from)
         {
-            inner.holders.insert(office.clone(), (*from, node.clone()));
+            let last = LastHolder { from: *from, node: node.clone(), token: *token };
+            inner.holders.insert(office.clone(), last);
         }
         if let Err(error) = inner.file.write_all(&line) {
             inner.failed.get_or_insert(error);
@@ -235,7 +289,13 @@ impl Recorder {
     /// The node of the client that acquired an office last.
     pub(crate) fn last_holder(&self, office: &str) -> Option<String> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.holders.get(office).map(|(_, node)| node.clone())
+        inner.holders.get(office).map(|last| last.node.clone())
+    }
+
+    /// The token of the client that acquired an office last.
+    pub(crate) fn last_token(&self, office: &str) -> Option<u64> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.holders.get(office).map(|last| last.token)
     }
 
     /// Fails if an event could not be written.
@@ -291,7 +351,8 @@ mod tests {
         events.iter().for_each(|event| recorder.record(event));
         recorder.finish().expect("written");
         assert_eq!(recorder.last_holder("x").as_deref(), Some("n5"), "the latest moment, not the last line");
-        assert_eq!(recorder.last_holder("y"), None);
+        assert_eq!(recorder.last_token("x"), Some(5));
+        assert_eq!((recorder.last_holder("y"), recorder.last_token("y")), (None, None));
         assert_eq!(read(&path).expect("readable"), events);
 
         let mut bytes = fs::read(&path).expect("readable");

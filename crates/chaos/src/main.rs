@@ -2,8 +2,8 @@
 //!
 //! - [`schedule`]: which fault happens when, decided by a seed; [`active_faults`]: what that means for nodes and links.
 //! - [`setup`], [`nodes`], [`net`], [`disk`], [`members`]: real `hustings node` processes, their network and disks.
-//! - [`client`], [`http_client`], [`reader`], [`store`]: clients that campaign, write and read; [`operator`]:
-//!   transfers, pauses, and membership changes.
+//! - [`client`], [`http_client`], [`reader`], [`keeper`], [`store`]: clients that campaign, write, and store and read
+//!   states; [`operator`]: transfers, pauses, and membership changes.
 //! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
 //! - [`runner`]: one whole run; [`report`], [`conclusion`]: its result.
 //! - [`exclusion`]: another experiment, about the commands that `hustings run` runs.
@@ -21,6 +21,7 @@ mod history;
 mod holding;
 mod http_client;
 mod http_socket;
+mod keeper;
 mod launch;
 mod members;
 mod net;

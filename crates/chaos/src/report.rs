@@ -51,6 +51,7 @@ impl Report<'_> {
             ("tenures", verdict.tenures.to_string()),
             ("writes", format!("{} accepted, {} refused", verdict.writes, verdict.refused)),
             ("reads", verdict.reads.to_string()),
+            ("states", format!("{} stored, {} read", verdict.states.0, verdict.states.1)),
             ("recoveries checked", verdict.recoveries.to_string()),
             (
                 "stalls of the machine",
@@ -106,6 +107,8 @@ impl Report<'_> {
             "writes_accepted": verdict.writes,
             "writes_refused": verdict.refused,
             "reads": verdict.reads,
+            "states_stored": verdict.states.0,
+            "states_read": verdict.states.1,
             "recoveries_checked": verdict.recoveries,
             "machine_stalls": verdict.stalls.0,
             "longest_machine_stall_ns": verdict.stalls.1,

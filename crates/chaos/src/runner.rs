@@ -14,6 +14,7 @@ use crate::clock::{self, HostClock, MILLISECOND};
 use crate::history::{Event, Recorder, Scenario};
 use crate::holding::Campaign;
 use crate::http_client::HttpClientSpec;
+use crate::keeper;
 use crate::net::Links;
 use crate::operator::Operator;
 use crate::reader;
@@ -25,6 +26,7 @@ use crate::socket::Socket;
 use crate::watchdog;
 
 mod faults;
+mod refusals;
 
 use faults::MembershipChange;
 
@@ -183,6 +185,11 @@ impl<'a> Runner<'a> {
             }
             let reader = reader::start(&self.shared, node.name.clone(), socket.clone(), offices.clone())?;
             self.readers.push(reader);
+            if self.scenario.arbiter {
+                let rng = Rng::for_purpose(self.scenario.seed, 7000 + index as u64);
+                let keeper = keeper::start(&self.shared, node.name.clone(), socket.clone(), offices.clone(), rng)?;
+                self.readers.push(keeper);
+            }
         }
         Ok(())
     }

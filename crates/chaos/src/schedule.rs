@@ -31,7 +31,8 @@ pub(crate) struct Episode {
     /// How many of them are on the target's side, or in the first of two groups.
     pub(crate) side: usize,
     /// Depends on the kind: the delay in milliseconds, the error of the clock in seconds, the direction, the index of
-    /// an office, the new lease in milliseconds (negative if the node is terminated rather than killed).
+    /// an office, the new lease in milliseconds (negative if the node is terminated rather than killed), whether a node
+    /// is killed, where a bit is flipped.
     pub(crate) amount: i64,
     /// When it begins, in milliseconds since the start of the run.
     pub(crate) begin: u64,
@@ -238,14 +239,22 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
     let longest = match kind {
         FaultKind::KillAll
         | FaultKind::Blackout
+        | FaultKind::Shortage
         | FaultKind::Wipe
+        | FaultKind::BitRot
+        | FaultKind::Rollback
         | FaultKind::Remove
         | FaultKind::AddRemove
         | FaultKind::Terminate => 2_000,
         _ if plan.aimed => plan.lease * 3,
         _ => (plan.lease * 8).clamp(1_000, 6_000),
     };
-    let shortest = if plan.aimed { plan.lease * 3 / 2 } else { 20 };
+    let shortest = match kind {
+        _ if plan.aimed => plan.lease * 3 / 2,
+        // A state must be stored meanwhile.
+        FaultKind::DiskTight | FaultKind::Shortage => 500,
+        _ => 20,
+    };
     let lasts = rng.log_uniform(shortest, longest.max(shortest));
     let nodes = plan.nodes as u64;
     let side = match kind {
@@ -260,6 +269,12 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
     let amount = match kind {
         FaultKind::Slow => rng.log_uniform(2, 400) as i64,
         FaultKind::OneWay => rng.below(2) as i64,
+        // Half of the nodes are killed before there is room again.
+        FaultKind::DiskTight => rng.below(2) as i64,
+        // After how long all nodes are killed.
+        FaultKind::Shortage => rng.log_uniform(5, 500) as i64,
+        // Where the bit is.
+        FaultKind::BitRot => rng.next() as i64 & i64::MAX,
         FaultKind::Transfer | FaultKind::Resign => rng.below(plan.offices as u64) as i64,
         // Up to ten days in either direction.
         FaultKind::WallClock => rng.range(0, 1_728_000) as i64 - 864_000,

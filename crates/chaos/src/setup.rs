@@ -201,7 +201,7 @@ fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
 /// The kinds of faults to inject.
 fn kinds(run: &Run) -> Vec<FaultKind> {
     // Of two nodes, none can be removed while it is down.
-    let possible = |kind: &FaultKind| *kind != FaultKind::Wipe || run.nodes > 2;
+    let possible = |kind: &FaultKind| (!kind.loses_disk() || run.nodes > 2) && !kind.is_on_request();
     match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
         None => FaultKind::ALL.into_iter().filter(possible).collect(),

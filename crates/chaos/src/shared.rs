@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::history::{Event, Recorder};
 use crate::store::Store;
@@ -16,6 +16,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     /// Whether clients hang, withdraw and disconnect often.
     pub(crate) has_churn: bool,
+    states: AtomicU64,
     is_recovering: AtomicBool,
     is_over: AtomicBool,
     /// When the last stall of the machine ended.
@@ -31,6 +32,7 @@ impl Shared {
             store: Store::new(Arc::clone(&recorder)),
             recorder,
             has_churn,
+            states: AtomicU64::new(0),
             is_recovering: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             last_stall: AtomicU64::new(0),
@@ -51,6 +53,11 @@ impl Shared {
     /// Whether the run is over, so that clients stop.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// The number of the next state that is stored.
+    pub(crate) fn next_state(&self) -> u64 {
+        self.states.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Ends the run.
@@ -80,6 +87,14 @@ impl Shared {
     /// The greatest known term of the arbiter, and its leader if one is known.
     pub(crate) fn arbiter(&self) -> (u64, Option<String>) {
         self.arbiter.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sleeps until this time has passed, or the run is over.
+    pub(crate) fn wait(&self, length: Duration) {
+        let until = Instant::now() + length;
+        while !self.is_over() && Instant::now() < until {
+            self.pause(until.saturating_duration_since(Instant::now()));
+        }
     }
 
     /// Sleeps, but not long beyond the end of the run.

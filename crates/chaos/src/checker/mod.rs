@@ -7,6 +7,7 @@
 //! - [`writes`]: the fenced store never accepts an old token after a newer one.
 //! - [`reads`]: no node names a holder as current that has a successor.
 //! - [`read_order`]: reads never go backward, whichever nodes are asked.
+//! - [`states`]: a state that was acknowledged is read by whoever asks afterwards.
 //! - [`recovery`]: after all faults are healed, the right candidate leads in time, and every node names it.
 //! - [`vacancies`]: after all faults are healed, every office has a holder soon.
 //! - [`certainty`]: after all faults are healed, every node soon gives answers that are current.
@@ -18,6 +19,7 @@ mod phases;
 mod read_order;
 mod reads;
 mod recovery;
+mod states;
 mod tenures;
 mod tokens;
 mod vacancies;
@@ -28,7 +30,7 @@ mod fixtures;
 
 use std::fmt;
 
-use crate::history::{Event, Scenario};
+use crate::history::{Event, Scenario, StoreOutcome};
 
 pub(crate) use tenures::{Tenure, collect};
 
@@ -45,6 +47,8 @@ pub(crate) enum Rule {
     Read,
     /// A node gave an older answer than another node, or itself, had given before.
     ReadOrder,
+    /// A node gave an older state than one that was acknowledged, or one that nobody stored.
+    State,
     /// An office had no holder for too long, although all faults were healed.
     Vacancy,
     /// A node gave no current answer for too long, although all faults were healed.
@@ -57,12 +61,13 @@ pub(crate) enum Rule {
 
 impl Rule {
     /// All rules, the most severe first.
-    pub(crate) const ALL: [Rule; 9] = [
+    pub(crate) const ALL: [Rule; 10] = [
         Rule::Overlap,
         Rule::Token,
         Rule::Write,
         Rule::Read,
         Rule::ReadOrder,
+        Rule::State,
         Rule::Vacancy,
         Rule::Uncertain,
         Rule::Recovery,
@@ -78,6 +83,7 @@ impl fmt::Display for Rule {
             Rule::Write => "write",
             Rule::Read => "read",
             Rule::ReadOrder => "read-order",
+            Rule::State => "state",
             Rule::Vacancy => "vacancy",
             Rule::Uncertain => "uncertain",
             Rule::Recovery => "recovery",
@@ -114,6 +120,8 @@ pub(crate) struct Verdict {
     pub(crate) refused: u64,
     /// How many answers nodes gave to the question who holds an office.
     pub(crate) reads: u64,
+    /// How many states were stored, and how many were read.
+    pub(crate) states: (u64, u64),
     /// How many recovery phases were long enough to be checked.
     pub(crate) recoveries: u64,
     /// How often the machine stalled, and the longest stall in nanoseconds.
@@ -139,6 +147,7 @@ pub(crate) fn check(events: &[Event]) -> Verdict {
         violations.extend(writes::check(events, &tenures));
         violations.extend(reads::check(events, &tenures));
         violations.extend(read_order::check(events));
+        violations.extend(states::check(events));
         violations.extend(vacancies::check(scenario, events, &tenures));
         violations.extend(certainty::check(scenario, events));
     }
@@ -166,6 +175,8 @@ fn count(events: &[Event], tenures: &[Tenure], verdict: &mut Verdict) {
             Event::Write { accepted: true, .. } => verdict.writes += 1,
             Event::Write { accepted: false, .. } => verdict.refused += 1,
             Event::Read { .. } => verdict.reads += 1,
+            Event::Stored { outcome: StoreOutcome::Done, .. } => verdict.states.0 += 1,
+            Event::StateRead { .. } => verdict.states.1 += 1,
             Event::Stall { from, at } => {
                 verdict.stalls = (verdict.stalls.0 + 1, verdict.stalls.1.max(at.saturating_sub(*from)));
             }

@@ -30,7 +30,7 @@ pub(super) struct MembershipChange {
     /// The node that is replaced by a new member; if none, the extra member is added and removed.
     node: Option<usize>,
     is_first_step_done: bool,
-    has_ended: bool,
+    pub(super) has_ended: bool,
 }
 
 impl fmt::Display for MembershipChange {
@@ -100,6 +100,15 @@ impl Runner<'_> {
             FaultKind::Retime if episode.amount > 0 => self.cluster.nodes.kill(target),
             FaultKind::Terminate | FaultKind::Retime => self.cluster.nodes.terminate(target),
             FaultKind::Freeze => self.cluster.nodes.freeze(target),
+            FaultKind::DiskTight | FaultKind::Shortage => {
+                impaired.into_iter().try_for_each(|node| self.cluster.disks.fill(node))
+            }
+            FaultKind::BitRot => self.rot(index, target, episode.amount.unsigned_abs()),
+            FaultKind::Rollback => {
+                self.cluster.nodes.kill(target)?;
+                self.cluster.disks.save(target)?;
+                self.start_node(target)
+            }
             FaultKind::DiskFull | FaultKind::Blackout => impaired.into_iter().try_for_each(|node| self.fill_disk(node)),
             FaultKind::Transfer => {
                 let to = self.scenario.nodes[episode.order[0]].name.clone();
@@ -120,8 +129,7 @@ impl Runner<'_> {
                 if episode.kind == FaultKind::Wipe {
                     self.cluster.nodes.kill(target)?;
                 }
-                let task = Task::Remove { name: self.scenario.nodes[target].name.clone() };
-                self.begin_membership_change(index, Some(target), task);
+                self.replace(index, target);
                 Ok(())
             }
             FaultKind::AddRemove => {
@@ -144,6 +152,14 @@ impl Runner<'_> {
             change.has_ended = true;
             return self.advance_membership_change();
         }
+        if self.schedule.episodes[index].kind == FaultKind::Rollback && self.targets.contains_key(&index) {
+            return self.roll_back(index);
+        }
+        self.end_episode(index)
+    }
+
+    /// Heals what an episode did.
+    pub(super) fn end_episode(&mut self, index: usize) -> io::Result<()> {
         let Some(target) = self.targets.remove(&index) else { return Ok(()) };
         let Some(damage) = self.active_faults.end(index) else { return Ok(()) };
         let episode = self.schedule.episodes[index].clone();
@@ -170,6 +186,23 @@ impl Runner<'_> {
                 self.start_node(target)?;
             }
             FaultKind::Freeze => self.cluster.nodes.thaw(target)?,
+            FaultKind::DiskTight => {
+                if episode.amount > 0 {
+                    self.cluster.nodes.kill(target)?;
+                }
+                self.cluster.disks.free(target)?;
+                // A node that cannot write may exit.
+                if episode.amount > 0 || self.cluster.nodes.take_exit_status(target)?.is_some() {
+                    self.start_node(target)?;
+                }
+            }
+            FaultKind::Shortage => {
+                damage.impaired.iter().try_for_each(|node| self.cluster.disks.free(*node))?;
+                // Nothing else is active meanwhile.
+                std::thread::sleep(Duration::from_millis(episode.amount.unsigned_abs()));
+                damage.impaired.iter().try_for_each(|node| self.cluster.nodes.kill(*node))?;
+                damage.impaired.into_iter().try_for_each(|node| self.start_node(node))?;
+            }
             FaultKind::Blackout => {
                 // All nodes are dead before any of them can write again.
                 damage.impaired.iter().try_for_each(|node| self.cluster.nodes.kill(*node))?;
@@ -187,6 +220,8 @@ impl Runner<'_> {
             FaultKind::Pause => self.operators[REQUESTS].add(Task::Resume),
             // Membership changes end when they are complete.
             FaultKind::Wipe | FaultKind::Remove | FaultKind::AddRemove => {}
+            // The node runs: the file was not needed any more, or it did not notice, which is reported.
+            FaultKind::BitRot | FaultKind::Rollback => {}
             FaultKind::Transfer | FaultKind::Resign => {}
             FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {}
         }
@@ -204,6 +239,12 @@ impl Runner<'_> {
             self.outcome.problems.push(what);
         }
         Ok(())
+    }
+
+    /// Replaces a node by a new member: removes the member now, and adds it again when the episode is over.
+    pub(super) fn replace(&mut self, episode: usize, node: usize) {
+        let task = Task::Remove { name: self.scenario.nodes[node].name.clone() };
+        self.begin_membership_change(episode, Some(node), task);
     }
 
     fn begin_membership_change(&mut self, episode: usize, node: Option<usize>, task: Task) {
