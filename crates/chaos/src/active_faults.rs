@@ -26,6 +26,7 @@ impl Damage {
             | FaultKind::Freeze
             | FaultKind::DiskFull
             | FaultKind::DiskTight
+            | FaultKind::DiskError
             | FaultKind::WallClock
             | FaultKind::Wipe
             | FaultKind::BitRot

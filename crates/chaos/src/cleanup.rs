@@ -19,7 +19,8 @@ pub(crate) fn remove_orphans() {
         let _ = Command::new("ip").args(["netns", "del", name]).output();
     }
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    for place in orphaned_mounts(&mounts) {
+    let places = orphaned_mounts(&mounts);
+    for place in devices_in(&mounts, &places).into_iter().chain(places) {
         let _ = Command::new("umount").arg(place).output();
     }
 }
@@ -33,6 +34,16 @@ fn namespaces() -> Vec<String> {
 fn orphaned_mounts(mounts: &str) -> Vec<&str> {
     let words = mounts.lines().filter_map(|line| line.split_once(' '));
     words.filter(|(device, _)| is_orphan(device)).filter_map(|(_, rest)| rest.split(' ').next()).collect()
+}
+
+/// The mount points of loop devices whose files are in one of these places.
+fn devices_in<'a>(mounts: &'a str, places: &[&str]) -> Vec<&'a str> {
+    let is_in = |device: &str| {
+        let file = Path::new("/sys/block").join(device.trim_start_matches("/dev/")).join("loop/backing_file");
+        fs::read_to_string(file).is_ok_and(|file| places.iter().any(|place| Path::new(&file).starts_with(place)))
+    };
+    let words = mounts.lines().filter_map(|line| line.split_once(' '));
+    words.filter(|(device, _)| is_in(device)).filter_map(|(_, rest)| rest.split(' ').next()).collect()
 }
 
 /// Whether a name was made by a process that no longer exists.

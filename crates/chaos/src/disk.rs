@@ -1,4 +1,5 @@
-//! The nodes' disks: small file systems in memory, if this process may mount them. The real disk is never filled.
+//! The nodes' disks: small file systems in memory, if this process may mount them, or on devices that can fail. The
+//! real disk is never filled.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cleanup::own_name;
+use crate::device::Device;
+use crate::options::DiskKind;
 
 /// The size of a node's disk.
 const SIZE: usize = 48 << 20;
@@ -20,18 +23,29 @@ const STATE: &str = "state-";
 /// The disks of all nodes. They are unmounted when this is dropped.
 pub(crate) struct Disks {
     folders: Vec<PathBuf>,
+    /// One for each node, or none. They are unmounted before the file system that has their images.
+    devices: Vec<Device>,
     mounted: Vec<PathBuf>,
 }
 
 impl Disks {
     /// Creates a folder for each node, on a file system of its own if possible.
-    pub(crate) fn new(folder: &Path, names: &[String]) -> io::Result<Self> {
-        let mut disks = Disks { folders: Vec::new(), mounted: Vec::new() };
+    pub(crate) fn new(folder: &Path, names: &[String], kind: DiskKind) -> io::Result<Self> {
+        let mut disks = Disks { folders: Vec::new(), devices: Vec::new(), mounted: Vec::new() };
+        let images = folder.join("images");
+        if kind == DiskKind::Device {
+            fs::create_dir_all(&images)?;
+            // Each of them, and a copy of each that fails.
+            mount(&images, SIZE * names.len() * 2)?;
+            disks.mounted.push(images.clone());
+        }
         for name in names {
             let place = folder.join(name);
             fs::create_dir_all(&place)?;
-            if mount(&place).is_ok() {
-                disks.mounted.push(place.clone());
+            match kind {
+                DiskKind::Device => disks.devices.push(Device::mount(images.join(name), &place, SIZE as u64)?),
+                DiskKind::Memory if mount(&place, SIZE).is_ok() => disks.mounted.push(place.clone()),
+                DiskKind::Memory => {}
             }
             disks.folders.push(place);
         }
@@ -40,7 +54,12 @@ impl Disks {
 
     /// Whether a node has a file system of its own, which may be filled.
     fn is_mounted(&self, node: usize) -> bool {
-        self.mounted.contains(&self.folders[node])
+        !self.devices.is_empty() || self.mounted.contains(&self.folders[node])
+    }
+
+    /// The device of a node, if it has one.
+    pub(crate) fn device(&self, node: usize) -> Option<&Device> {
+        self.devices.get(node)
     }
 
     /// The data folder of a node.
@@ -125,6 +144,7 @@ impl Disks {
 
 impl Drop for Disks {
     fn drop(&mut self) {
+        self.devices.clear();
         for place in &self.mounted {
             // One that is still in use cannot be unmounted; the others can.
             let _ = run(Command::new("umount").arg(place));
@@ -132,8 +152,8 @@ impl Drop for Disks {
     }
 }
 
-fn mount(place: &Path) -> io::Result<()> {
-    let options = format!("size={SIZE},mode=700");
+fn mount(place: &Path, size: usize) -> io::Result<()> {
+    let options = format!("size={size},mode=700");
     run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, &own_name()]).arg(place))
 }
 
@@ -155,7 +175,8 @@ mod tests {
     #[test]
     fn fills_frees_and_wipes_a_disk() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let disks = Disks::new(folder.path(), &["n1".to_string(), "n2".to_string()]).expect("folders");
+        let disks = Disks::new(folder.path(), &["n1".to_string(), "n2".to_string()], DiskKind::Memory);
+        let disks = disks.expect("folders");
         fs::create_dir(disks.data(0)).expect("room");
         disks.free(0).expect("nothing to free is well");
         disks.fill(0).expect("filled");
@@ -183,6 +204,37 @@ mod tests {
         disks.wipe(0).expect("wiped");
         assert!(!disks.data(0).exists());
         disks.wipe(0).expect("nothing to wipe is well");
+        drop(disks);
+        let mounts = fs::read_to_string("/proc/mounts").expect("readable");
+        assert!(!mounts.contains(&folder.path().display().to_string()), "all unmounted");
+    }
+
+    #[test]
+    fn a_device_fails_and_is_repaired() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let disks = match Disks::new(folder.path(), &["n1".to_string()], DiskKind::Device) {
+            Ok(disks) => disks,
+            Err(error) => {
+                let is_required = std::env::var("HUSTINGS_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+                assert!(!is_required, "no device: {error}");
+                let _ = writeln!(io::stderr(), "SKIPPED: no device: {error}");
+                return;
+            }
+        };
+        let write = |name: &str| {
+            let mut file = File::create(folder.path().join("n1").join(name))?;
+            file.write_all(&[7; 2 << 20])?;
+            file.sync_all()
+        };
+        write("before").expect("it works");
+        let device = disks.device(0).expect("there is one");
+        device.fail().expect("it can fail");
+        device.fail().expect("it has failed");
+        assert_eq!(write("meanwhile").expect_err("it fails").raw_os_error(), Some(5), "an input/output error");
+        device.repair().expect("it can be repaired");
+        device.remount().expect("nobody uses it");
+        write("after").expect("it works again");
+        assert_eq!(fs::read(folder.path().join("n1/before")).expect("it is there"), [7; 2 << 20]);
         drop(disks);
         let mounts = fs::read_to_string("/proc/mounts").expect("readable");
         assert!(!mounts.contains(&folder.path().display().to_string()), "all unmounted");

@@ -27,6 +27,8 @@ pub(crate) enum FaultKind {
     DiskFull,
     /// A node's disk has no room but what its log has reserved.
     DiskTight,
+    /// The device of a node's disk fails: what is written cannot be synced.
+    DiskError,
     /// All disks are full, and then all nodes are killed at once.
     Blackout,
     /// All disks have no room but what the logs have reserved; they are freed, and soon all nodes are killed at once.
@@ -57,7 +59,7 @@ pub(crate) enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub(crate) const ALL: [FaultKind; 24] = [
+    pub(crate) const ALL: [FaultKind; 25] = [
         FaultKind::Kill,
         FaultKind::KillAll,
         FaultKind::Freeze,
@@ -69,6 +71,7 @@ impl FaultKind {
         FaultKind::HostAway,
         FaultKind::DiskFull,
         FaultKind::DiskTight,
+        FaultKind::DiskError,
         FaultKind::Blackout,
         FaultKind::Shortage,
         FaultKind::BitRot,
@@ -98,6 +101,7 @@ impl FaultKind {
             FaultKind::HostAway => "host-away",
             FaultKind::DiskFull => "disk-full",
             FaultKind::DiskTight => "disk-tight",
+            FaultKind::DiskError => "disk-error",
             FaultKind::Blackout => "blackout",
             FaultKind::Shortage => "shortage",
             FaultKind::BitRot => "bit-rot",
@@ -124,6 +128,7 @@ impl FaultKind {
             FaultKind::Terminate => 8,
             FaultKind::DiskFull
             | FaultKind::DiskTight
+            | FaultKind::DiskError
             | FaultKind::Transfer
             | FaultKind::AddRemove
             | FaultKind::Remove => 5,
@@ -141,6 +146,7 @@ impl FaultKind {
             | FaultKind::HostAway
             | FaultKind::DiskFull
             | FaultKind::DiskTight
+            | FaultKind::DiskError
             | FaultKind::WallClock
             | FaultKind::Terminate
             | FaultKind::Remove

@@ -1,7 +1,8 @@
 //! Injects faults into a real cluster by a seed, and checks the history of what its clients saw.
 //!
 //! - [`schedule`]: which fault happens when, decided by a seed; [`active_faults`]: what that means for nodes and links.
-//! - [`setup`], [`nodes`], [`net`], [`disk`], [`members`]: real `hustings node` processes, their network and disks.
+//! - [`setup`], [`nodes`], [`net`], [`disk`], [`device`], [`members`]: real `hustings node` processes, their network
+//!   and disks.
 //! - [`client`], [`http_client`], [`reader`], [`keeper`], [`store`]: clients that campaign, write, and store and read
 //!   states; [`operator`]: transfers, pauses, and membership changes.
 //! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
@@ -14,6 +15,7 @@ mod cleanup;
 mod client;
 mod clock;
 mod conclusion;
+mod device;
 mod disk;
 mod exclusion;
 mod fault_kind;

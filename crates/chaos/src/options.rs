@@ -75,6 +75,9 @@ pub(crate) struct Run {
     /// How the nodes are connected.
     #[arg(long, value_enum, default_value_t = Network::Proxy)]
     pub(crate) network: Network,
+    /// What the nodes' disks are.
+    #[arg(long, value_enum, default_value_t = DiskKind::Memory)]
+    pub(crate) disks: DiskKind,
     /// The `hustings` program, built with the feature fault-injection [default: the one next to this program].
     #[arg(long)]
     pub(crate) hustings: Option<PathBuf>,
@@ -114,6 +117,9 @@ impl Run {
             let names: Vec<&str> = faults.iter().map(|kind| kind.name()).collect();
             command += &format!(" --faults {}", names.join(","));
         }
+        if self.disks == DiskKind::Device {
+            command += " --disks device";
+        }
         for (option, rule) in [("break", self.breaks), ("aim", self.aim)] {
             if let Some(rule) = rule {
                 command += &format!(" --{option} {rule}");
@@ -152,6 +158,15 @@ pub(crate) enum Network {
     Namespaces,
     /// Namespaces if they can be made, otherwise the proxy.
     Auto,
+}
+
+/// What the nodes' disks are.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DiskKind {
+    /// File systems in memory if they can be mounted, otherwise folders.
+    Memory,
+    /// File systems on devices, which can fail: needs root and loop devices.
+    Device,
 }
 
 /// How to print the result.

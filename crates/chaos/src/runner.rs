@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::active_faults::ActiveFaults;
 use crate::client::{ClientSpec, ClientThread};
 use crate::clock::{self, HostClock, MILLISECOND};
+use crate::device::Device;
 use crate::history::{Event, Recorder, Scenario};
 use crate::holding::Campaign;
 use crate::http_client::HttpClientSpec;
@@ -159,6 +160,9 @@ impl<'a> Runner<'a> {
     }
 
     fn start_node(&mut self, node: usize) -> io::Result<()> {
+        self.cluster.nodes.kill(node)?;
+        // What it reads now is what its disk holds, not what the kernel remembers.
+        self.cluster.disks.device(node).map_or(Ok(()), Device::remount)?;
         let pid = self.cluster.nodes.start(node)?;
         self.cluster.net.set_process(node, pid);
         Ok(())

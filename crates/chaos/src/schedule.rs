@@ -252,7 +252,7 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
     let shortest = match kind {
         _ if plan.aimed => plan.lease * 3 / 2,
         // A state must be stored meanwhile.
-        FaultKind::DiskTight | FaultKind::Shortage => 500,
+        FaultKind::DiskTight | FaultKind::DiskError | FaultKind::Shortage => 500,
         _ => 20,
     };
     let lasts = rng.log_uniform(shortest, longest.max(shortest));
@@ -269,8 +269,8 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
     let amount = match kind {
         FaultKind::Slow => rng.log_uniform(2, 400) as i64,
         FaultKind::OneWay => rng.below(2) as i64,
-        // Half of the nodes are killed before there is room again.
-        FaultKind::DiskTight => rng.below(2) as i64,
+        // Half of the nodes are killed before their disks work again.
+        FaultKind::DiskTight | FaultKind::DiskError => rng.below(2) as i64,
         // After how long all nodes are killed.
         FaultKind::Shortage => rng.log_uniform(5, 500) as i64,
         // Where the bit is.

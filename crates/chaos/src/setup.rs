@@ -15,7 +15,7 @@ use crate::disk::Disks;
 use crate::history::{Scenario, ScenarioNode, ScenarioOffice};
 use crate::net::{Namespaces, Net, Proxy};
 use crate::nodes::{Launcher, NodeSpec, Nodes};
-use crate::options::{Network, Run};
+use crate::options::{DiskKind, Network, Run};
 use crate::rng::Rng;
 use crate::schedule::{FaultKind, Plan};
 
@@ -70,13 +70,16 @@ impl Cluster {
     /// Prepares a cluster in a folder.
     pub(crate) fn new(run: &Run, folder: &Path) -> io::Result<Self> {
         let program = find_program(run.hustings.as_deref())?;
+        if run.disks != DiskKind::Device && run.faults.iter().flatten().any(|kind| *kind == FaultKind::DiskError) {
+            return Err(io::Error::other("disk-error needs devices that can fail: --disks device"));
+        }
         let timing = timing(run.target());
         let kinds = kinds(run);
         let longest = if kinds.contains(&FaultKind::Retime) { timing.lease.max(OTHER_LEASE) } else { timing.lease };
         let scenario = scenario(run, &Timing { lease: longest, ..timing });
         let net = network(run.network, scenario.nodes.len())?;
         let names: Vec<String> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
-        let disks = Disks::new(&folder.join("disks"), &names)?;
+        let disks = Disks::new(&folder.join("disks"), &names, run.disks)?;
         let authority = folder.join("cluster");
         let member = |node: &ScenarioNode| Member { name: node.name.clone(), priority: node.priority };
         init(&program, &authority, &scenario.nodes.iter().map(member).collect::<Vec<_>>(), &net)?;
@@ -201,7 +204,10 @@ fn bound(timing: &Timing, nodes: usize, arbiter: bool) -> Duration {
 /// The kinds of faults to inject.
 fn kinds(run: &Run) -> Vec<FaultKind> {
     // Of two nodes, none can be removed while it is down.
-    let possible = |kind: &FaultKind| (!kind.loses_disk() || run.nodes > 2) && !kind.is_on_request();
+    let possible = |kind: &FaultKind| {
+        let has_device = *kind != FaultKind::DiskError || run.disks == DiskKind::Device;
+        (!kind.loses_disk() || run.nodes > 2) && !kind.is_on_request() && has_device
+    };
     match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),
         None => FaultKind::ALL.into_iter().filter(possible).collect(),

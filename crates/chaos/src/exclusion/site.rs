@@ -9,6 +9,7 @@ use super::options::{Containment, ExclusionOptions};
 use crate::disk::Disks;
 use crate::net::Net;
 use crate::nodes::{Launcher, NodeSpec, Nodes};
+use crate::options::DiskKind;
 use crate::rng::Rng;
 use crate::setup::{LEASE_VARIABLE, Member, find_program, init, network};
 
@@ -59,7 +60,7 @@ impl Site {
         let members = members(options);
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let net = network(options.network, names.len())?;
-        let disks = Disks::new(&folder.join("disks"), &names)?;
+        let disks = Disks::new(&folder.join("disks"), &names, DiskKind::Memory)?;
         let authority = folder.join("cluster");
         init(&program, &authority, &members, &net)?;
         let (logs, recordings) = (folder.join("logs"), folder.join("recordings"));

@@ -9,6 +9,7 @@ use hustings_cluster::api::Request;
 
 use super::Runner;
 use crate::active_faults::Damage;
+use crate::device::Device;
 use crate::operator::Task;
 use crate::schedule::{Episode, FaultKind, Target};
 
@@ -103,6 +104,7 @@ impl Runner<'_> {
             FaultKind::DiskTight | FaultKind::Shortage => {
                 impaired.into_iter().try_for_each(|node| self.cluster.disks.fill(node))
             }
+            FaultKind::DiskError => self.cluster.disks.device(target).map_or(Ok(()), Device::fail),
             FaultKind::BitRot => self.rot(index, target, episode.amount.unsigned_abs()),
             FaultKind::Rollback => {
                 self.cluster.nodes.kill(target)?;
@@ -186,11 +188,12 @@ impl Runner<'_> {
                 self.start_node(target)?;
             }
             FaultKind::Freeze => self.cluster.nodes.thaw(target)?,
-            FaultKind::DiskTight => {
+            FaultKind::DiskTight | FaultKind::DiskError => {
                 if episode.amount > 0 {
                     self.cluster.nodes.kill(target)?;
                 }
                 self.cluster.disks.free(target)?;
+                self.cluster.disks.device(target).map_or(Ok(()), Device::repair)?;
                 // A node that cannot write may exit.
                 if episode.amount > 0 || self.cluster.nodes.take_exit_status(target)?.is_some() {
                     self.start_node(target)?;
