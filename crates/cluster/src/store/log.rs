@@ -29,8 +29,8 @@ pub(crate) struct Store {
     identity: Identity,
     /// What the files contain, or will contain once a failed write has been repeated.
     state: State,
-    /// `None` if nothing on the disk is believed: after a failure, and before the first file. Then everything is written
-    /// again and read back before anything is acknowledged.
+    /// `None` if nothing on the disk is believed: after a failure, and before the first file. Then everything is
+    /// written again and read back before anything is acknowledged.
     log: Option<Log>,
     /// The blobs that are not durable yet.
     blobs: BlobFiles,
