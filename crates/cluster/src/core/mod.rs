@@ -328,6 +328,12 @@ impl Core {
         self.local_leases.client_of(office, token)
     }
 
+    /// The mode of the lease of an office that this node holds.
+    #[cfg(test)]
+    pub(crate) fn held_mode(&self, office: &str) -> Option<crate::config::Mode> {
+        self.local_leases.held_mode(office)
+    }
+
     /// Whether a client waits for a reply.
     pub(crate) fn has_pending_reply(&self, client: ClientId) -> bool {
         self.requests.has_pending_reply(client)

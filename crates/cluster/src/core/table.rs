@@ -18,8 +18,8 @@
 //!   entries are proposed by a leader that has applied the first grant as well: the same leader, or a later one, which
 //!   proposes grants only after it has applied everything before its term. None of these leaders still considers the
 //!   office unknown.
-//! - An office becomes vacant only when its holder has certainly stopped or need not have stopped. So a new holder need
-//!   not wait for a forgotten one.
+//! - An exclusive office becomes vacant only when its holder has certainly stopped. Former holders of a fenced one may
+//!   still act, which matters if it comes back as an exclusive one: the table remembers their longest lease.
 
 mod completions;
 mod encoding;
@@ -29,6 +29,7 @@ mod states;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ use super::LEADER;
 use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Member;
-use crate::timing::LeaseTerms;
+use crate::timing::{LeaseTerms, microseconds};
 
 pub(crate) use self::encoding::{
     EntryEffect, MALFORMED_MEMBERSHIP, decode_entry, decode_membership, encode_membership, parse_membership,
@@ -82,7 +83,7 @@ pub(crate) enum Command {
         holder: Holder,
         /// The office's last token, as the proposer saw it; 0 if it was unknown.
         expected_token: u64,
-        /// The office's mode.
+        /// The mode of the grant, which becomes the office's.
         mode: Mode,
         /// How long the holder's lease lasts, and how long it needs to stop.
         terms: LeaseTerms,
@@ -157,7 +158,7 @@ pub(crate) enum Command {
 /// An office: a named lease, like an etcd election or a Kubernetes Lease.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Office {
-    /// Whether its leases are exclusive or fenced.
+    /// Whether its last grant is exclusive or fenced.
     pub(crate) mode: Mode,
     /// Who holds it; `None` if it is vacant.
     pub(crate) holder: Option<Holder>,
@@ -171,6 +172,9 @@ pub(crate) struct Office {
     pub(crate) pinned: bool,
     /// The terms of the last grant.
     pub(crate) terms: LeaseTerms,
+    /// The longest lease of its fenced grants since the last exclusive one. Several of their holders may still act.
+    #[serde(with = "microseconds")]
+    pub(crate) fenced_lease: Duration,
     /// The last changes, oldest first.
     pub(crate) history: VecDeque<HistoryEntry>,
 }
@@ -209,6 +213,16 @@ pub(crate) struct Setting {
     pub(crate) value: Vec<u8>,
 }
 
+/// The fenced offices that were forgotten.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ForgottenFenced {
+    /// The index of the entry that forgot the last one.
+    pub(crate) index: u64,
+    /// The longest lease of their grants.
+    #[serde(with = "microseconds")]
+    pub(crate) lease: Duration,
+}
+
 /// The replicated state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Table {
@@ -227,6 +241,8 @@ pub(crate) struct Table {
     pub(crate) completions: Completions,
     /// What holders of offices have stored, without the bytes.
     pub(crate) states: States,
+    /// The fenced offices that were forgotten.
+    pub(crate) forgotten_fenced: ForgottenFenced,
 }
 
 impl Table {
@@ -240,6 +256,12 @@ impl Table {
     /// The last token of an office; 0 if the office is unknown.
     pub(crate) fn token(&self, office: &str) -> u64 {
         self.offices.get(office).map_or(0, |office| office.token)
+    }
+
+    /// How long the holders of an office's fenced grants may still act, counted from the end of the last of these
+    /// grants: the longest of their leases.
+    pub(crate) fn fenced_lease(&self, office: &str) -> Duration {
+        self.offices.get(office).map_or(self.forgotten_fenced.lease, |known| known.fenced_lease)
     }
 
     /// The holder of an office; `None` if it is vacant or unknown.
@@ -258,7 +280,7 @@ impl Table {
         match command {
             Command::Grant { office, holder, expected_token, mode, terms, cause, pinned, unix_ms } => {
                 let is_new = !self.offices.contains(&office);
-                if self.token(&office) != expected_token || (is_new && !self.make_room(&office)) {
+                if self.token(&office) != expected_token || (is_new && !self.make_room(index, &office)) {
                     return false;
                 }
                 self.states.handle_office_change(&office);
@@ -272,7 +294,11 @@ impl Table {
                     |known| {
                         (known.holder, known.token, known.cause, known.unix_ms, known.pinned) =
                             (Some(holder), index, cause, unix_ms, pinned);
-                        known.terms = terms.bounded();
+                        (known.mode, known.terms) = (mode, terms.bounded());
+                        known.fenced_lease = match mode {
+                            Mode::Fenced => known.fenced_lease.max(known.terms.lease),
+                            Mode::Exclusive => Duration::ZERO,
+                        };
                         known.push_history(limit);
                     },
                 );
@@ -345,8 +371,16 @@ impl Table {
     }
 
     /// Makes room for a new office, and returns whether there is any. There is always room for `leader`.
-    fn make_room(&mut self, office: &str) -> bool {
-        office == LEADER || self.offices.count_without_leader() < MAX_OFFICES || self.offices.forget_oldest_vacant()
+    fn make_room(&mut self, index: u64, office: &str) -> bool {
+        if office == LEADER || self.offices.count_without_leader() < MAX_OFFICES {
+            return true;
+        }
+        let Some(forgotten) = self.offices.forget_oldest_vacant() else { return false };
+        if !forgotten.fenced_lease.is_zero() {
+            let lease = self.forgotten_fenced.lease.max(forgotten.fenced_lease);
+            self.forgotten_fenced = ForgottenFenced { index, lease };
+        }
+        true
     }
 }
 
@@ -359,8 +393,9 @@ impl Office {
     /// An office that was never held.
     fn new(mode: Mode) -> Self {
         let history = VecDeque::new();
-        let terms = LeaseTerms::default();
-        Office { mode, holder: None, token: 0, cause: ChangeReason::Vacant, unix_ms: 0, pinned: false, terms, history }
+        let (terms, fenced_lease) = (LeaseTerms::default(), Duration::ZERO);
+        let (holder, cause) = (None, ChangeReason::Vacant);
+        Office { mode, holder, token: 0, cause, unix_ms: 0, pinned: false, terms, fenced_lease, history }
     }
 
     fn push_history(&mut self, limit: usize) {

@@ -29,10 +29,16 @@ impl Coordinator {
             }
             None => {
                 let cause = record.as_ref().map_or(ChangeReason::Vacant, |record| record.cause);
-                let mode = record.as_ref().map(|record| record.mode);
                 let claim = claim.or_else(|| self.claim_on_behalf(office, known, context));
+                let was_exclusive = record.is_some_and(|record| record.mode == Mode::Exclusive);
                 if let Some((to, claim)) = claim
-                    && self.may_grant_after_recovery(office, mode.unwrap_or(claim.mode), known, context)
+                    && self.are_fenced_leases_over(office, claim.mode, known, context)
+                    && self.may_grant_after_recovery(
+                        office,
+                        was_exclusive || claim.mode == Mode::Exclusive,
+                        known,
+                        context,
+                    )
                 {
                     self.grant(office, to, claim.mode, claim.terms, cause, false, known, context);
                 }
@@ -75,10 +81,9 @@ impl Coordinator {
         let candidates = context.liveness.view().iter().copied().filter(available);
         let id = candidates.max_by_key(|id| context.liveness.rank(*id))?;
         let policy = context.settings.policy(office);
-        let record = known.arbiter.table().offices.get(office);
         let claim = Claim {
             office: office.clone(),
-            mode: record.map_or(policy.mode, |record| record.mode),
+            mode: policy.mode,
             preempt: policy.preempt,
             terms: policy.terms(&context.settings.timing),
         };
@@ -156,12 +161,12 @@ impl Coordinator {
                 claim => claim,
             };
             if !self.is_lease_over(office, holder, record, known, context)
-                || !self.may_grant_after_recovery(office, record.mode, known, context)
+                || !self.may_grant_after_recovery(office, record.mode == Mode::Exclusive, known, context)
             {
                 return;
             }
             // An office that nobody claims becomes vacant, so that a lost member is not shown as its holder.
-            match claim {
+            match claim.filter(|(_, claim)| claim.mode == record.mode) {
                 Some((to, claim)) => self.grant(office, to, record.mode, claim.terms, cause, false, known, context),
                 None => self.vacate(office, record.token, cause, known, context),
             }
@@ -266,9 +271,11 @@ impl Coordinator {
         expiry <= context.now
     }
 
-    /// After a recovery from one member's disk, an exclusive office may have been granted in an entry that is lost, to
-    /// a holder that does not know that. So every lease runs its full length before the first one is granted.
-    fn may_grant_after_recovery(
+    /// Whether an office may be granted in this mode, as far as its fenced grants are concerned: for an exclusive one,
+    /// all their leases must have certainly expired. Each of them counts from a time before the office became vacant: a
+    /// member that lost an office has nothing confirmed to it until it knows, and the client of a lease that the member
+    /// released is not told of renewals.
+    fn are_fenced_leases_over(
         &mut self,
         office: &OfficeName,
         mode: Mode,
@@ -276,7 +283,31 @@ impl Coordinator {
         context: &Context<'_>,
     ) -> bool {
         let table = known.arbiter.table();
-        if !table.recovered || mode == Mode::Fenced {
+        let lease = table.fenced_lease(office);
+        if mode == Mode::Fenced || lease.is_zero() {
+            return true;
+        }
+        let since = match table.offices.contains(office) {
+            true => *self.vacant_since.entry(office.clone()).or_insert(context.now),
+            // A forgotten office was vacant when it was forgotten.
+            false => self.last_forgotten.1.max(known.arbiter.coordinator_since()),
+        };
+        let over = since + context.settings.takeover_delay(LeaseTerms { lease, stop: Duration::ZERO });
+        self.schedule(office, over, context.now);
+        over <= context.now
+    }
+
+    /// After a recovery from one member's disk, an exclusive office may have been granted in an entry that is lost, to
+    /// a holder that does not know that. So every lease runs its full length before the first one is granted.
+    fn may_grant_after_recovery(
+        &mut self,
+        office: &OfficeName,
+        is_exclusive: bool,
+        known: &Known<'_>,
+        context: &Context<'_>,
+    ) -> bool {
+        let table = known.arbiter.table();
+        if !table.recovered || !is_exclusive {
             return true;
         }
         let over = *self.recovery_ends.get_or_insert_with(|| {

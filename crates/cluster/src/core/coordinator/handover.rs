@@ -125,11 +125,13 @@ impl Coordinator {
             .filter(|id| context.liveness.is_up(*id) && known.candidates.contains(*id, office))
             .or_else(|| claimants.max_by_key(|id| context.liveness.rank(*id)));
         let next = next.and_then(|id| Some(Holder { id, incarnation: context.liveness.incarnation_of(id)? }));
-        match next.filter(|_| !known.arbiter.table().is_paused()) {
+        let pinned = cause == ChangeReason::Transferred && next.is_some_and(|to| intended == Some(to.id));
+        let claim = next.and_then(|to| self.claims.get(office)?.get(&to.id));
+        let terms = claim.map_or(record.terms, |claim| claim.terms);
+        // An operator who chooses the holder does not mean to change the mode.
+        let keeps_mode = pinned || claim.is_none_or(|claim| claim.mode == record.mode);
+        match next.filter(|_| keeps_mode && !known.arbiter.table().is_paused()) {
             Some(to) => {
-                let pinned = cause == ChangeReason::Transferred && intended == Some(to.id);
-                let claim = self.claims.get(office).and_then(|claims| claims.get(&to.id));
-                let terms = claim.map_or(record.terms, |claim| claim.terms);
                 self.grant(office, to, record.mode, terms, cause, pinned, known, context);
             }
             None => self.vacate(office, token, cause, known, context),

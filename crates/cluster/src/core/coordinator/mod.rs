@@ -4,6 +4,11 @@
 //! three cases: the office is vacant; its holder is lost and, if the office is exclusive, the holder's lease has
 //! certainly expired; or the holder was asked to step down and has stopped.
 //!
+//! An office passes from one holder to the next in the mode of its grant. If the next holder claims it in another one,
+//! because their configurations differ, it becomes vacant first, and a vacant office is granted in the mode in which it
+//! is claimed. If it was fenced and becomes exclusive, that waits until all its fenced leases have certainly expired,
+//! because a fenced office becomes vacant, or passes on, while those who held it may still act.
+//!
 //! An event marks the offices that it concerns, and only those are evaluated, a limited number at a time. If nobody who
 //! could be granted an office claims it for a while, whatever the reason, the best candidate that the coordinator knows
 //! gets it.
@@ -63,6 +68,10 @@ pub(super) struct Coordinator {
     scheduled_at: BTreeMap<OfficeName, Timestamp>,
     /// Since when an office that somebody is a candidate for has had no claim that could be granted.
     unclaimed_since: BTreeMap<OfficeName, Timestamp>,
+    /// Since when fenced offices that are about to become exclusive have been vacant, at least.
+    vacant_since: BTreeMap<OfficeName, Timestamp>,
+    /// The last entry that forgot a fenced office, and when this node applied it, or learned of it.
+    last_forgotten: (u64, Timestamp),
     /// Members that gave a grant back at once and are passed over, and until when, in order of time.
     refusals: BTreeSet<(OfficeName, Id)>,
     refusal_ends: VecDeque<(Timestamp, OfficeName, Id)>,
@@ -169,6 +178,11 @@ impl Coordinator {
 
     /// An entry for this office was applied, whether it took effect or not.
     pub(super) fn handle_applied(&mut self, office: &OfficeName, known: &Known<'_>, context: &mut Context<'_>) {
+        self.vacant_since.remove(office);
+        let forgotten = known.arbiter.table().forgotten_fenced.index;
+        if forgotten != self.last_forgotten.0 {
+            self.last_forgotten = (forgotten, context.now);
+        }
         if !self.is_established && self.proposals.is_empty() && self.handovers.is_empty() {
             return;
         }
@@ -318,6 +332,8 @@ impl Normalise for Coordinator {
             scheduled,
             scheduled_at,
             unclaimed_since,
+            vacant_since,
+            last_forgotten,
             refusal_ends,
             unlearned,
             recovery_ends,
@@ -332,9 +348,10 @@ impl Normalise for Coordinator {
             epoch: _,
             is_established: _,
         } = self;
-        let parts: [&mut dyn Normalise; 7] =
-            [proposals, handovers, scheduled, scheduled_at, unclaimed_since, unlearned, recovery_ends];
+        let parts: [&mut dyn Normalise; 8] =
+            [proposals, handovers, scheduled, scheduled_at, unclaimed_since, vacant_since, unlearned, recovery_ends];
         parts.into_iter().for_each(|part| part.normalise(now));
+        last_forgotten.1.normalise(now);
         refusal_ends.iter_mut().for_each(|(at, ..)| at.normalise(now));
     }
 }

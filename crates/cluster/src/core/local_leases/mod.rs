@@ -95,6 +95,12 @@ impl LocalLeases {
         self.leases.iter().map(|(office, lease)| (&**office, lease.token))
     }
 
+    /// The mode of an office that this node holds.
+    #[cfg(test)]
+    pub(super) fn held_mode(&self, office: &str) -> Option<Mode> {
+        self.leases.get(office).map(|lease| lease.mode)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.leases.is_empty()
     }

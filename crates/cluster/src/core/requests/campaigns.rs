@@ -1,7 +1,7 @@
 //! Which campaigns are accepted.
 
 use super::Known;
-use super::errors::refusal;
+use super::errors::{self, refusal};
 use crate::api::RequestError;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::core::context::Context;
@@ -41,9 +41,9 @@ pub(in crate::core) fn check_campaign(
             format!("there are already {MAX_OFFICES} offices, which is the maximum, and all of them are held");
         return Err(refusal("too-many", message));
     }
-    let actual = table.offices.get(office).map_or(settings.policy(office).mode, |known| known.mode);
+    let actual = known.mode(office, context);
     match mode.filter(|mode| *mode != actual) {
-        Some(_) => Err(refusal("other-mode", format!("the office `{office}` is {actual:?}").to_lowercase())),
+        Some(wanted) => Err(errors::other_mode(office, actual, settings.policy(office).mode == wanted)),
         None => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 use super::Known;
 use crate::api::RequestError;
 use crate::core::context::Context;
+use crate::config::Mode;
 use crate::core::table::MAX_STATES;
 
 pub(super) fn refusal(code: &str, message: String) -> RequestError {
@@ -11,6 +12,20 @@ pub(super) fn refusal(code: &str, message: String) -> RequestError {
 
 pub(in crate::core) fn not_held(office: &str) -> RequestError {
     refusal("not-held", format!("nobody holds the office `{office}`"))
+}
+
+/// The office has another mode than the one that a client asked for; `is_configured`: which is the one in this node's
+/// configuration.
+pub(super) fn other_mode(office: &str, actual: Mode, is_configured: bool) -> RequestError {
+    let (actual, wanted) = match actual {
+        Mode::Exclusive => ("exclusive", "fenced"),
+        Mode::Fenced => ("fenced", "exclusive"),
+    };
+    let change = format!(
+        ", because it is held with a {actual} grant; it becomes {wanted}, as this node's configuration says, when a member \
+         with that configuration is granted it next"
+    );
+    refusal("other-mode", format!("the office `{office}` is {actual}{}", if is_configured { &change } else { "" }))
 }
 
 pub(in crate::core) fn held_by_another(office: &str) -> RequestError {

@@ -29,6 +29,7 @@ use super::table::OfficeName;
 use super::{ClientId, Output};
 use crate::api::{Reply, Request, RequestError};
 use crate::clock::Timestamp;
+use crate::config::Mode;
 use crate::wire::{ForwardedRequest, Message};
 
 /// How many forwarded requests may wait for a response.
@@ -61,6 +62,12 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
+    /// The mode of an office: that of its grant or, while nobody holds it, the one in which this node claims it.
+    fn mode(&self, office: &str, context: &Context<'_>) -> Mode {
+        let held = self.arbiter.table().offices.get(office).filter(|record| record.holder.is_some());
+        held.map_or(context.settings.policy(office).mode, |record| record.mode)
+    }
+
     /// Whether a quorum was in contact with this node within the last lease.
     fn has_recent_quorum(&self, context: &Context<'_>) -> bool {
         let settings = context.settings;

@@ -42,7 +42,7 @@ pub(super) fn office_status(name: &str, is_confirmed: bool, known: &Known<'_>, c
     };
     OfficeStatus {
         office: name.to_string(),
-        mode: record.map_or(context.settings.policy(name).mode, |record| record.mode),
+        mode: known.mode(name, context),
         holder: holder.map(|holder| table.member_name(holder.id)),
         address: member.map(|member| context.settings.address(member).to_string()),
         token: record.map_or(0, |record| record.token),
@@ -79,7 +79,7 @@ pub(super) fn terms(office: &str, known: &Known<'_>, context: &Context<'_>) -> R
         cluster: settings.cluster.clone(),
         node: table.member_name(settings.own),
         office: office.to_string(),
-        mode: table.offices.get(office).map_or(policy.mode, |record| record.mode),
+        mode: known.mode(office, context),
         lease: settings.holder_lease(terms),
         stop: terms.stop,
     })

@@ -76,10 +76,10 @@ impl Offices {
         index(&mut self.by_holder, &mut self.vacant, &name, office);
     }
 
-    /// Forgets the vacant office with the lowest token. Returns whether there was one.
-    pub(super) fn forget_oldest_vacant(&mut self) -> bool {
-        let Some((_, name)) = self.vacant.pop_first() else { return false };
-        self.by_name.remove(&name).is_some()
+    /// Forgets the vacant office with the lowest token. Returns it, if there was one.
+    pub(super) fn forget_oldest_vacant(&mut self) -> Option<Office> {
+        let (_, name) = self.vacant.pop_first()?;
+        self.by_name.remove(&name)
     }
 
     pub(super) fn trim_histories(&mut self, limit: usize) {

@@ -293,6 +293,29 @@ fn a_forgotten_office_comes_back_with_a_higher_token() {
 }
 
 #[test]
+fn the_longest_lease_of_forgotten_fenced_offices_is_remembered() {
+    let fenced = |office: &str, lease| match grant(office, 1, 0) {
+        Command::Grant { office, holder, expected_token, cause, pinned, unix_ms, .. } => {
+            let terms = LeaseTerms { lease: Duration::from_secs(lease), stop: Duration::ZERO };
+            Command::Grant { office, holder, expected_token, mode: Mode::Fenced, terms, cause, pinned, unix_ms }
+        }
+        other => other,
+    };
+    let mut table = full_table(10_000);
+    let next = 10_000 + MAX_OFFICES as u64;
+    let mut remembered = Vec::new();
+    for (step, (office, lease)) in (0..).zip([("f", 60), ("g", 30), ("h", 30)]) {
+        let index = next + 10 * step;
+        assert!(table.apply(index, vacate(&format!("o{step}"), table.token(&format!("o{step}")))));
+        assert!(table.apply(index + 1, fenced(office, lease)), "it takes the place of an exclusive one");
+        assert!(table.apply(index + 2, vacate(office, index + 1)));
+        assert!(table.apply(index + 3, grant(&format!("p{step}"), 1, 0)), "it takes the place of the fenced one");
+        remembered.push((table.forgotten_fenced.index - index, table.fenced_lease(office).as_secs()));
+    }
+    assert_eq!(remembered, [(3, 60); 3]);
+}
+
+#[test]
 fn all_nodes_forget_the_same_offices() {
     let mut table = full_table(10);
     let mut restored = Table::decode(&table.encode()).expect("it was just encoded");

@@ -3,6 +3,7 @@
 use super::events::EventKind;
 use super::{MS, SimCluster};
 use crate::api::{Reply, Request};
+use crate::config::Mode;
 use crate::core::ClientId;
 
 const OPERATOR: ClientId = ClientId(2);
@@ -13,7 +14,6 @@ impl SimCluster {
     /// A client on a host receives a reply.
     pub(super) fn handle_reply(&mut self, node: usize, client: ClientId, reply: Reply) {
         let now = self.now;
-        let exclusive = |office: &str| office != "fast" && !self.options.fenced;
         match reply {
             reply if client == OPERATOR => self.operator_replies.push(reply),
             reply if client.0 >= FIRST_STATE_CLIENT => self.state_replies.push((client, reply)),
@@ -28,7 +28,7 @@ impl SimCluster {
             Reply::Held(holding) => {
                 let until = self.true_time(node, holding.deadline);
                 self.hosts[node].held.insert(holding.office.clone(), (holding.token, holding.lease));
-                let exclusive = exclusive(&holding.office);
+                let exclusive = self.is_held_exclusively(node, &holding.office);
                 self.leases.acquire(&holding.office, node, holding.token, (now, until), exclusive);
             }
             Reply::Renewed { from } => {
@@ -48,6 +48,13 @@ impl SimCluster {
             }
             _ => {}
         }
+    }
+
+    /// Whether the lease of an office that a host holds is exclusive. One that it has lost by now, before its client
+    /// heard of it, counts as fenced.
+    pub(crate) fn is_held_exclusively(&self, node: usize, office: &str) -> bool {
+        let core = self.hosts[node].core.as_ref();
+        core.and_then(|core| core.held_mode(office)) == Some(Mode::Exclusive)
     }
 
     /// A client on a host reads the holder of an office. The answer is checked when it arrives.

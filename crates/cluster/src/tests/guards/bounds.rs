@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hustings_protocol::Id;
-use raft::eraftpb::{HardState, Snapshot};
 
-use super::harness::{TestCluster, config, members};
+use super::harness::{TestCluster, config, disk_with, members};
 use crate::api::{ChangeReason, Reply, Request};
 use crate::config::{Config, Health, MAX_MEMBERS, MAX_OFFICES, Mode, Probe};
 use crate::core::ClientId;
 use crate::core::table::{Command, Holder, Table};
 use crate::member::Role;
-use crate::store::RaftStorage;
 use crate::wire::Message;
 
 const ROLES: [(u64, Role); 2] = [(1, Role::Elector), (2, Role::Observer)];
@@ -30,15 +28,8 @@ fn with_offices(count: usize) -> TestCluster {
         let grant = Command::Grant { office, holder, expected_token, mode, terms, cause, pinned: false, unix_ms: 0 };
         assert!(table.apply(number as u64 + 1, grant), "there is room for all offices");
     }
-    let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
-    let meta = snapshot.mut_metadata();
-    (meta.index, meta.term) = (count as u64 + 1, 1);
-    meta.mut_conf_state().voters = vec![1];
-    meta.mut_conf_state().learners = vec![2];
-    let storage = RaftStorage::empty();
-    storage.install(snapshot).expect("an empty disk accepts a snapshot");
-    storage.set_hard_state(HardState { term: 1, commit: count as u64 + 1, ..HardState::default() });
-    let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), storage)]);
+    let disk = disk_with(&table, count as u64 + 1, &[2]);
+    let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), disk)]);
     cluster.drive(1, |core, now| core.handle_connected(Id(2), INCARNATION, now));
     cluster
 }

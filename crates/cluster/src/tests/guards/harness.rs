@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use hustings_protocol::Id;
-use raft::eraftpb::MessageType;
+use raft::eraftpb::{HardState, MessageType, Snapshot};
 
 use crate::api::{Reply, Request};
 use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, Config, Mode, Policy};
+use crate::core::table::Table;
 use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::faults::DisabledRules;
 use crate::member::{Member, Role};
@@ -65,14 +66,29 @@ pub(crate) struct TestCluster {
     pub(crate) lost_reads: bool,
     /// Whether snapshots of the log are lost.
     pub(crate) lost_snapshots: bool,
+    /// Whether entries of the log are lost on their way to other nodes.
+    pub(crate) lost_entries: bool,
     /// Nodes that have stopped, and whose connections the others know to have ended.
     stopped: BTreeSet<u64>,
 }
 
-/// Whether a message carries a snapshot of the log.
-fn is_snapshot(message: &Message) -> bool {
+/// Whether a message is of this kind of the log.
+fn is_raft(message: &Message, kind: MessageType) -> bool {
     let Message::Raft(raft) = message else { return false };
-    raft.to_raft(1, 2).is_some_and(|raft| raft.get_msg_type() == MessageType::MsgSnapshot)
+    raft.to_raft(1, 2).is_some_and(|raft| raft.get_msg_type() == kind)
+}
+
+/// The disk of a cluster with one voter, whose log was compacted at `index`: this is the table of the snapshot.
+pub(crate) fn disk_with(table: &Table, index: u64, learners: &[u64]) -> RaftStorage {
+    let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
+    let meta = snapshot.mut_metadata();
+    (meta.index, meta.term) = (index, 1);
+    meta.mut_conf_state().voters = vec![1];
+    meta.mut_conf_state().learners = learners.to_vec();
+    let storage = RaftStorage::empty();
+    storage.install(snapshot).expect("an empty disk accepts a snapshot");
+    storage.set_hard_state(HardState { term: 1, commit: index, ..HardState::default() });
+    storage
 }
 
 /// The incarnation of a node until it is restarted.
@@ -91,8 +107,9 @@ impl TestCluster {
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
+        let (lost_reads, lost_snapshots, lost_entries) = Default::default();
         let mut cluster =
-            TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads: false, lost_snapshots: false, stopped };
+            TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads, lost_snapshots, lost_entries, stopped };
         for (config, storage) in nodes {
             let incarnation = incarnation(config.node.0);
             cluster.insert(config, storage, incarnation);
@@ -138,6 +155,11 @@ impl TestCluster {
         self.connect(node);
     }
 
+    /// Changes the configuration of a node, from its next start on.
+    pub(crate) fn change_config(&mut self, node: u64, change: impl FnOnce(&mut Config)) {
+        change(&mut self.node(node).config);
+    }
+
     /// Kills a node, and starts it again with its disk. Everything that it had written is durable.
     pub(crate) fn restart(&mut self, node: u64) {
         let (config, disk, incarnation) = {
@@ -176,7 +198,8 @@ impl TestCluster {
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
             let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to))
                 || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads
-                || is_snapshot(&message) && self.lost_snapshots;
+                || is_raft(&message, MessageType::MsgSnapshot) && self.lost_snapshots
+                || is_raft(&message, MessageType::MsgAppend) && self.lost_entries;
             if is_lost || self.isolated.contains(&from) || self.isolated.contains(&to) {
                 continue;
             }

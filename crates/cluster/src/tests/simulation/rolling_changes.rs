@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
-use crate::config::{AlgorithmConfig, Config};
+use crate::config::{AlgorithmConfig, Config, Mode};
 use crate::tests::cluster::SimCluster;
 use crate::tests::faults::Options;
 
 /// Restarts every node with a changed configuration, each after a crash at a random moment, and once more crashes the
 /// holder, while the configurations differ. What must not happen is checked all the time.
 fn roll_out(lease_ms: u64, change: fn(&mut Config)) {
+    roll_out_in(Options { lease_ms, ..Options::default() }, change, |_| {});
+}
+
+/// The same in clusters with these options; `check` is called in the end.
+fn roll_out_in(options: Options, change: fn(&mut Config), check: fn(&mut SimCluster)) {
     for seed in 0..12 {
-        let mut cluster = SimCluster::new(3, seed, Options { lease_ms, ..Options::default() });
+        let mut cluster = SimCluster::new(3, seed, options);
         cluster.run_ms(3_000);
         // The best node holds the offices; it is changed first, last, or between the others.
         for step in 0..3 {
@@ -30,6 +35,26 @@ fn roll_out(lease_ms: u64, change: fn(&mut Config)) {
         }
         cluster.run_ms(25_000);
         cluster.check_converged();
+        check(&mut cluster);
+    }
+}
+
+#[test]
+fn fenced_offices_become_exclusive() {
+    let options = Options { fenced: true, lease_ms: 1_000, ..Options::default() };
+    roll_out_in(options, |config| config.default_policy.mode = Mode::Exclusive, |cluster| check_mode(cluster, true));
+}
+
+#[test]
+fn exclusive_offices_become_fenced() {
+    let options = Options { lease_ms: 1_000, ..Options::default() };
+    roll_out_in(options, |config| config.default_policy.mode = Mode::Fenced, |cluster| check_mode(cluster, false));
+}
+
+/// Checks that the offices have moved on to the new mode.
+fn check_mode(cluster: &mut SimCluster, exclusive: bool) {
+    for office in ["leader", "job"] {
+        assert_eq!(cluster.is_held_exclusively(2, office), exclusive, "seed {}: {office}", cluster.seed);
     }
 }
 
