@@ -13,8 +13,8 @@ pub(crate) struct Options {
     pub(crate) lease_ms: u64,
     /// The maximum drift of clocks, in parts per million.
     pub(crate) drift_ppm: u64,
-    /// Whether the best node's clock is as slow as allowed, and those of the others as fast as allowed.
-    pub(crate) slow_clock_on_best: bool,
+    /// Which clocks are as slow as allowed, if the others are as fast as allowed; `None` for clocks of random speed.
+    pub(crate) slow_clocks: Option<&'static [usize]>,
     /// Whether disks and links are slow now and then.
     pub(crate) jitter: bool,
     /// Whether every write takes about a second.
@@ -37,7 +37,7 @@ impl Default for Options {
             preempt: true,
             lease_ms: 300,
             drift_ppm: 4_900,
-            slow_clock_on_best: false,
+            slow_clocks: None,
             jitter: true,
             slow_disk: false,
             extra_offices: 0,

@@ -85,10 +85,10 @@ impl SimCluster {
     pub(crate) fn with_authority(nodes: usize, seed: u64, options: Options, authority: Box<dyn Authority>) -> Self {
         let mut rng = Rng::new(seed ^ 0x5eed);
         let hosts = (0..nodes).map(|node| {
-            let ppm = match options.slow_clock_on_best {
-                true if node + 1 == nodes => -(options.drift_ppm as i64),
-                true => options.drift_ppm as i64,
-                false => rng.below(2 * options.drift_ppm + 1) as i64 - options.drift_ppm as i64,
+            let ppm = match options.slow_clocks {
+                Some(slow) if slow.contains(&node) => -(options.drift_ppm as i64),
+                Some(_) => options.drift_ppm as i64,
+                None => rng.below(2 * options.drift_ppm + 1) as i64 - options.drift_ppm as i64,
             };
             Host { ppm, ..Host::default() }
         });
@@ -262,6 +262,12 @@ impl SimCluster {
             let deferred = std::mem::take(&mut self.hosts[node].deferred);
             deferred.into_iter().for_each(|kind| self.handle_event(kind));
         }
+    }
+
+    /// A link that was cut in both directions works again.
+    pub(crate) fn heal_link(&mut self, one: usize, other: usize) {
+        self.cut.retain(|(from, to)| pair(*from, *to) != pair(one, other));
+        self.disconnect(one, other);
     }
 
     /// Ends all faults.

@@ -352,7 +352,7 @@ pub(crate) fn a_slow_authority_delays_grants_but_loses_none(subject: &dyn Subjec
 }
 
 pub(crate) fn clocks_may_drift_and_jump(subject: &dyn Subject) {
-    let options = Options { lease_ms: 10_000, drift_ppm: 4_990, slow_clock_on_best: true, ..calm() };
+    let options = Options { lease_ms: 10_000, drift_ppm: 4_990, slow_clocks: Some(&[2]), ..calm() };
     let mut cluster = subject.cluster(3, 11, options, 0);
     settle(&mut cluster, 3_000);
     cluster.run_ms(3_000);

@@ -118,7 +118,7 @@ fn isolate_holder_with_slow_clock(disabled_rules: DisabledRules) {
     let mut cluster = SimCluster::new(
         3,
         1,
-        Options { disabled_rules, lease_ms: 10_000, drift_ppm: 4_990, slow_clock_on_best: true, ..Options::default() },
+        Options { disabled_rules, lease_ms: 10_000, drift_ppm: 4_990, slow_clocks: Some(&[2]), ..Options::default() },
     );
     cluster.run_ms(5_000);
     assert_eq!(cluster.leaders("job"), vec![Some("n3".to_string()); 3]);
