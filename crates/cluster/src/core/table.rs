@@ -141,7 +141,7 @@ pub(crate) enum Command {
         token: u64,
         /// What was completed.
         key: String,
-        /// Wall-clock time, for display.
+        /// The leader's wall-clock time, for display and to tell which records are old.
         unix_ms: u64,
     },
     /// A piece of the state that the holder of an office stores, if it still holds the office with this token.

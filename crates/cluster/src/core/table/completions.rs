@@ -1,6 +1,15 @@
 //! What holders of offices have completed, so that no other holder does it again.
+//!
+//! There is room for a number of records, and offices share it: when it is full, the office with the most records loses
+//! its oldest one. So a job that runs every minute does not take the record of another office's daily one, but an office
+//! may use all the room that the others do not need.
+//!
+//! Records that are older than a year and a month go first, whatever their office, so that offices that nobody uses any
+//! more do not take room forever. Ages are differences of the wall-clock times in the entries of the log, which the
+//! leaders wrote, so that all replicas agree on them. Such a clock may be wrong; therefore nothing is forgotten because
+//! of its age alone, and a clock that jumps costs at most one record for each that is added.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
@@ -9,6 +18,8 @@ use super::{OfficeName, Table};
 
 /// How many completions of all offices together are remembered.
 pub(crate) const MAX_COMPLETIONS: usize = 1_000;
+/// A record that is older than this is forgotten before others: a key may name a year.
+const OLD_MS: u64 = 400 * 24 * 60 * 60 * 1_000;
 /// The longest key, in bytes.
 const MAX_KEY_BYTES: usize = 128;
 
@@ -20,7 +31,7 @@ pub(crate) struct CompletionEntry {
     /// The member that held the office, and its token.
     pub(crate) holder: Id,
     pub(crate) token: u64,
-    /// Wall-clock time, for display.
+    /// The wall-clock time of the arbiter's leader.
     pub(crate) unix_ms: u64,
 }
 
@@ -40,7 +51,24 @@ impl Completions {
             return;
         }
         self.0.push_back(entry);
-        self.0.drain(..self.0.len().saturating_sub(MAX_COMPLETIONS));
+        if self.0.len() > MAX_COMPLETIONS {
+            self.forget_one();
+        }
+    }
+
+    /// Forgets a record that is old, or else the oldest one of the office that has the most.
+    fn forget_one(&mut self) {
+        let now_ms = self.0.back().map_or(0, |last| last.unix_ms);
+        let is_old = |entry: &CompletionEntry| now_ms.saturating_sub(entry.unix_ms) > OLD_MS;
+        let place = self.0.iter().position(is_old).or_else(|| {
+            let mut counts: BTreeMap<&OfficeName, usize> = BTreeMap::new();
+            self.0.iter().for_each(|entry| *counts.entry(&entry.office).or_default() += 1);
+            let most = counts.values().max()?;
+            self.0.iter().position(|entry| counts.get(&entry.office) == Some(most))
+        });
+        if let Some(place) = place {
+            self.0.remove(place);
+        }
     }
 
     #[cfg(test)]

@@ -198,6 +198,55 @@ fn the_oldest_completions_are_forgotten() {
     assert!(table.completions.get("a", "k2").is_none() && table.completions.get("a", "k3").is_some());
 }
 
+/// Records a completion at this time, in days.
+fn complete_on(table: &mut Table, office: &str, key: &str, day: u64) {
+    let unix_ms = day * 24 * 60 * 60 * 1_000;
+    let (token, office, key) = (table.token(office), office.into(), key.to_string());
+    assert!(table.apply(9, Command::Complete { office, token, key, unix_ms }));
+}
+
+#[test]
+fn frequent_jobs_do_not_take_the_records_of_rare_ones() {
+    let mut table = Table::default();
+    table.apply(1, grant("daily", 1, 0));
+    complete_on(&mut table, "daily", "first", 1);
+    complete_on(&mut table, "daily", "second", 1);
+    for job in 0..20 {
+        table.apply(2 + job, grant(&format!("job{job}"), 1, 0));
+    }
+    for (minute, job) in (0..24 * 60).flat_map(|minute| (0..20).map(move |job| (minute, job))) {
+        complete_on(&mut table, &format!("job{job}"), &format!("{minute}"), 1);
+    }
+    assert_eq!(table.completions.len(), completions::MAX_COMPLETIONS);
+    assert!(["first", "second"].iter().all(|key| table.completions.get("daily", key).is_some()));
+    // The others share the room.
+    let share = completions::MAX_COMPLETIONS / 20 - 1;
+    let is_known = |job: u64, minute: usize| table.completions.get(&format!("job{job}"), &minute.to_string()).is_some();
+    assert!((0..20).all(|job| is_known(job, 24 * 60 - share) && !is_known(job, 24 * 60 - share - 3)));
+}
+
+#[test]
+fn old_records_are_forgotten_first_and_only_when_there_is_no_room() {
+    let mut table = Table::default();
+    for (index, office) in (1..).zip(["old", "rare", "job"]) {
+        table.apply(index, grant(office, 1, 0));
+    }
+    complete_on(&mut table, "old", "k", 1);
+    complete_on(&mut table, "rare", "k", 99);
+    for number in 2..completions::MAX_COMPLETIONS {
+        complete_on(&mut table, "job", &number.to_string(), 100);
+    }
+    complete_on(&mut table, "rare", "k", 450);
+    assert!(table.completions.get("old", "k").is_some(), "there is room, and the record exists");
+    complete_on(&mut table, "job", "later", 450);
+    assert!(table.completions.get("old", "k").is_none());
+    assert!(table.completions.get("rare", "k").is_some() && table.completions.get("job", "2").is_some());
+    // A clock that is years ahead costs one record for each that is added.
+    complete_on(&mut table, "job", "ahead", 10_000);
+    assert_eq!(table.completions.len(), completions::MAX_COMPLETIONS);
+    assert!(table.completions.get("rare", "k").is_none() && table.completions.get("job", "2").is_some());
+}
+
 #[test]
 fn former_addresses_are_remembered_until_they_are_used_again() {
     let member = |address: &str| Member {
