@@ -75,6 +75,13 @@ pub(crate) enum ArbiterEvent {
         /// What became of the piece.
         effect: PieceEffect,
     },
+    /// A request that this node submitted is not answered by what was decided.
+    Unanswered {
+        /// The number of the request.
+        request: u64,
+        /// Whether something else was decided in its place, so that it never takes effect. Otherwise nobody knows.
+        is_replaced: bool,
+    },
     /// The table was replaced as a whole.
     Replaced,
     /// The members changed. Those that are listed were removed for good.

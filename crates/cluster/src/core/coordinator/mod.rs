@@ -105,10 +105,13 @@ impl Coordinator {
     pub(super) fn handle_coordinator(&mut self, known: &Known<'_>, own: Id) {
         let is_own = known.arbiter.coordinator() == Some(own);
         if !is_own || self.epoch != known.arbiter.epoch() {
-            // A new coordinator starts over, without claims and handovers of an earlier epoch.
+            // A new coordinator starts over, without claims and handovers of an earlier epoch. Requests that were
+            // submitted may still be decided.
             let (last_request, epoch) = (self.last_request, known.arbiter.epoch());
             if is_own || self.is_established || !self.claims.is_empty() {
-                *self = Coordinator { last_request, epoch, ..Coordinator::default() };
+                let (requesters, piece_requesters) =
+                    (std::mem::take(&mut self.requesters), std::mem::take(&mut self.piece_requesters));
+                *self = Coordinator { last_request, epoch, requesters, piece_requesters, ..Coordinator::default() };
             }
         }
         let is_established = known.arbiter.is_established();
@@ -208,6 +211,19 @@ impl Coordinator {
         if let Some(requester) = self.requesters.remove(&request) {
             respond(requester, if took_effect { Ok(()) } else { Err(errors::stale_token()) }, context);
         }
+    }
+}
+
+/// Requests.
+impl Coordinator {
+    /// A request was not answered by what was decided. If it never takes effect, the node that forwarded it sends it to
+    /// the next coordinator.
+    pub(super) fn handle_unanswered(&mut self, request: u64, is_replaced: bool, context: &mut Context<'_>) {
+        if let Some(requester) = self.requesters.remove(&request) {
+            let refusal = if is_replaced { errors::moved() } else { errors::unknown_outcome() };
+            respond(requester, Err(refusal), context);
+        }
+        self.forget_piece(request, context);
     }
 }
 

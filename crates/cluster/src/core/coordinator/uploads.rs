@@ -62,6 +62,13 @@ impl Coordinator {
         Ok(())
     }
 
+    /// A piece was not decided, as far as is known. The node sends it again, which does no harm.
+    pub(super) fn forget_piece(&mut self, request: u64, context: &mut Context<'_>) {
+        if let Some(requester) = self.piece_requesters.remove(&request) {
+            respond(requester, Err(errors::moved()), context);
+        }
+    }
+
     /// A piece was decided.
     pub(in crate::core) fn handle_piece_received(
         &mut self,

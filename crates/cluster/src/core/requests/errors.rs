@@ -100,6 +100,11 @@ pub(in crate::core) fn moved() -> RequestError {
     refusal(MOVED, "another member is about to coordinate the cluster; try again".to_string())
 }
 
+/// The coordinator changed, and nobody knows what became of the request.
+pub(in crate::core) fn unknown_outcome() -> RequestError {
+    refusal("timed-out", "the arbiter's leader changed meanwhile; the request may have taken effect".to_string())
+}
+
 pub(in crate::core) fn no_majority() -> RequestError {
     refusal("no-majority", "this node reaches no leader of the arbiter: there may be no majority".to_string())
 }

@@ -96,6 +96,9 @@ impl Core {
                         parts.coordinator.handle_piece_received(request, effect, &mut context);
                     }
                 }
+                ArbiterEvent::Unanswered { request, is_replaced } => {
+                    parts.coordinator.handle_unanswered(request, is_replaced, &mut context);
+                }
                 ArbiterEvent::Replaced => {
                     context.out.metrics.grants.handle_replaced(parts.arbiter.table());
                     parts.local_leases.handle_replaced(own, parts.arbiter.table());

@@ -292,6 +292,17 @@ impl TestCluster {
         self.isolated.insert(node);
     }
 
+    /// A node that was cut off is reached again, by new connections.
+    pub(crate) fn rejoin(&mut self, node: u64) {
+        self.isolated.remove(&node);
+        self.connect(node);
+    }
+
+    /// The member that leads the arbiter, as known to a node.
+    pub(crate) fn arbiter_leader(&mut self, node: u64) -> Option<u64> {
+        self.node(node).core.arbiter_leader().map(|id| id.0)
+    }
+
     /// Removes a core. The others notice it.
     pub(crate) fn kill(&mut self, node: u64) {
         self.nodes.remove(&node);

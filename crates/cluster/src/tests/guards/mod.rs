@@ -15,5 +15,6 @@ mod local_leases;
 mod membership;
 mod modes;
 mod quorums;
+mod requests;
 mod stuck_members;
 mod watchers;

@@ -3,7 +3,7 @@
 use hustings_protocol::Id;
 
 use super::RaftArbiter;
-use super::consensus::Committed;
+use super::consensus::{Committed, CommittedChange, Place};
 use crate::core::arbiter::ArbiterEvent;
 use crate::core::context::Context;
 use crate::core::table::{Command, MALFORMED_MEMBERSHIP, PieceEffect, StatePiece, Table, decode_membership};
@@ -50,28 +50,43 @@ impl RaftArbiter {
     }
 
     fn apply(&mut self, committed: Committed, context: &mut Context<'_>) {
-        match committed {
-            _ if self.is_halted => {}
-            Committed::Command(index, data) => match Command::decode(&data) {
-                Ok(command) => self.apply_command(index, command, context),
+        if self.is_halted {
+            return;
+        }
+        let Committed { place, change } = committed;
+        let index = place.index;
+        let request = self.take_request(place, matches!(change, CommittedChange::Snapshot(_)));
+        match change {
+            CommittedChange::Command(data) => match Command::decode(&data) {
+                Ok(command) => self.apply_command(index, request, command, context),
                 Err(error) => self.halt(index, error),
             },
-            Committed::Membership(index, change, member) => match decode_membership(&member) {
-                Ok(member) => self.apply_membership(index, &change, member, context),
+            CommittedChange::Membership(change, member) => match decode_membership(&member) {
+                Ok(member) => self.apply_membership(request, &change, member, context),
                 Err(error) => self.halt(index, error),
             },
-            Committed::Malformed(index) => self.halt(index, MALFORMED_MEMBERSHIP),
-            Committed::Snapshot(index, data) => match Table::decode(&data) {
+            CommittedChange::Malformed => self.halt(index, MALFORMED_MEMBERSHIP),
+            CommittedChange::Snapshot(data) => match Table::decode(&data) {
                 Ok(table) => self.replace_table(index, table, context),
                 Err(error) => self.halt(index, error),
             },
-            Committed::Empty => {}
+            CommittedChange::Empty => {}
         }
     }
 
-    fn apply_command(&mut self, index: u64, command: Command, context: &mut Context<'_>) {
+    /// The request whose entry is the one in this place. Those whose entries were to come before it, and did not, never
+    /// take effect: other leaders' entries are in their places. A snapshot does not tell which entries it contains.
+    fn take_request(&mut self, place: Place, is_snapshot: bool) -> Option<u64> {
+        let own = if is_snapshot { None } else { self.submitted.remove(&place) };
+        while let Some(entry) = self.submitted.first_entry().filter(|entry| entry.key().index <= place.index) {
+            self.events.push_back(ArbiterEvent::Unanswered { request: entry.remove(), is_replaced: !is_snapshot });
+        }
+        own
+    }
+
+    fn apply_command(&mut self, index: u64, request: Option<u64>, command: Command, context: &mut Context<'_>) {
         if let Command::StatePiece(piece) = command {
-            return self.apply_piece(index, &piece);
+            return self.apply_piece(index, request, &piece);
         }
         let (office, is_member) = (command.office().cloned(), matches!(command, Command::SetMember(_)));
         let is_registration = matches!(command, Command::RegisterStore { .. });
@@ -87,7 +102,6 @@ impl RaftArbiter {
         if is_deletion {
             self.blobs.release(&self.table.states);
         }
-        let request = self.submitted.remove(&index);
         self.events.push_back(match is_record {
             true => ArbiterEvent::Recorded { request, took_effect },
             false => ArbiterEvent::Applied { office, request, took_effect, is_grant: is_grant && took_effect },
@@ -97,7 +111,7 @@ impl RaftArbiter {
         }
     }
 
-    fn apply_piece(&mut self, index: u64, piece: &StatePiece) {
+    fn apply_piece(&mut self, index: u64, request: Option<u64>, piece: &StatePiece) {
         let effect = self.table.receive_piece(index, piece);
         if let PieceEffect::Appended { blob, next } = effect {
             self.blobs.append(blob, piece);
@@ -105,7 +119,6 @@ impl RaftArbiter {
                 self.blobs.release(&self.table.states);
             }
         }
-        let request = self.submitted.remove(&index);
         self.events.push_back(ArbiterEvent::PieceReceived { request, effect });
     }
 

@@ -131,7 +131,7 @@ impl RaftArbiter {
     /// A membership change takes effect.
     pub(super) fn apply_membership(
         &mut self,
-        index: u64,
+        request: Option<u64>,
         change: &ConfChangeV2,
         member: Option<Member>,
         context: &mut Context<'_>,
@@ -141,7 +141,6 @@ impl RaftArbiter {
         }
         let removed = self.table.apply_membership(change, member);
         removed.iter().for_each(|id| self.forget_member(*id, context));
-        let request = self.submitted.remove(&index);
         self.events.push_back(ArbiterEvent::Applied { office: None, request, took_effect: true, is_grant: false });
         self.events.push_back(ArbiterEvent::MembersChanged { removed });
     }

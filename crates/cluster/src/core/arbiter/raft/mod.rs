@@ -25,7 +25,7 @@ use bytes::Bytes;
 use hustings_protocol::Id;
 
 use self::blobs::Blobs;
-use self::consensus::{Campaign, Consensus, Ready};
+use self::consensus::{Campaign, Consensus, Place, Ready};
 use self::lease_rounds::{LeaseRounds, SentAnswers};
 use self::membership::LoggedDisks;
 use self::polls::Polls;
@@ -86,8 +86,9 @@ pub(in crate::core) struct RaftArbiter {
     is_leaving: bool,
     /// Whether something committed could not be read.
     is_halted: bool,
-    /// The requests that this node submitted, by the index of their entries.
-    submitted: BTreeMap<u64, u64>,
+    /// The requests that this node submitted, by the places of their entries. Only the entry in that place answers one:
+    /// another leader's entry may have the same index.
+    submitted: BTreeMap<Place, u64>,
     events: VecDeque<ArbiterEvent>,
 }
 
@@ -139,7 +140,6 @@ impl RaftArbiter {
         }
         self.leading_term = self.consensus.term();
         self.pending_registrations.clear();
-        self.submitted.clear();
         let (term, voted) = self.votes;
         // After a recovery from one member's disk, votes say nothing about what the lost members confirmed.
         let is_known = term == self.leading_term && !self.table.recovered;
@@ -220,7 +220,7 @@ impl Arbiter for RaftArbiter {
                 }
             }
         }
-        self.submitted.insert(self.consensus.last_index(), request);
+        self.submitted.insert(self.consensus.last_proposed(), request);
         Ok(())
     }
 

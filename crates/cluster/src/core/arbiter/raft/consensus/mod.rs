@@ -16,7 +16,7 @@ use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, Me
 use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
-pub(crate) use self::ready::{Committed, Ready};
+pub(crate) use self::ready::{Committed, CommittedChange, Place, Ready};
 use crate::core::table::parse_membership;
 use crate::store::{BlobWrite, RaftStorage, Write};
 use crate::wire::RaftMessage;
@@ -121,6 +121,11 @@ impl Consensus {
 
     pub(crate) fn applied(&self) -> u64 {
         self.applied
+    }
+
+    /// The place of the entry that was proposed last, if this node leads.
+    pub(crate) fn last_proposed(&self) -> Place {
+        Place { index: self.last_index(), term: self.term() }
     }
 
     pub(crate) fn last_index(&self) -> u64 {
@@ -262,7 +267,8 @@ impl Consensus {
                 let index = snapshot.get_metadata().index;
                 (self.applied, self.snapshot_index, self.applied_bytes) = (index, index, 0);
                 self.conf = snapshot.get_metadata().get_conf_state().clone();
-                ready.committed.push(Committed::Snapshot(index, snapshot.data.to_vec()));
+                let (term, change) = (snapshot.get_metadata().term, CommittedChange::Snapshot(snapshot.data.to_vec()));
+                ready.committed.push(Committed { place: Place { index, term }, change });
             }
             self.collect_committed(raft_ready.take_committed_entries(), ready);
             let entries = raft_ready.take_entries();
@@ -302,15 +308,16 @@ impl Consensus {
         for entry in entries {
             self.applied = entry.index;
             self.applied_bytes += entry.data.len();
-            let committed = match entry.get_entry_type() {
-                _ if entry.data.is_empty() => Committed::Empty,
-                EntryType::EntryNormal => Committed::Command(entry.index, entry.data),
+            let place = Place { index: entry.index, term: entry.term };
+            let change = match entry.get_entry_type() {
+                _ if entry.data.is_empty() => CommittedChange::Empty,
+                EntryType::EntryNormal => CommittedChange::Command(entry.data),
                 kind => match parse_membership(kind, &entry.data) {
-                    Some(change) => Committed::Membership(entry.index, change, entry.context.to_vec()),
-                    None => Committed::Malformed(entry.index),
+                    Some(change) => CommittedChange::Membership(change, entry.context.to_vec()),
+                    None => CommittedChange::Malformed,
                 },
             };
-            ready.committed.push(committed);
+            ready.committed.push(Committed { place, change });
         }
     }
 

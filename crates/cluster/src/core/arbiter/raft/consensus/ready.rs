@@ -7,17 +7,30 @@ use raft::eraftpb::ConfChangeV2;
 use crate::store::Write;
 use crate::wire::RaftMessage;
 
-/// Something that is committed and must be applied.
-pub(crate) enum Committed {
-    /// A command, with its log index.
-    Command(u64, Bytes),
-    /// A membership change, with its log index and its context.
-    Membership(u64, ConfChangeV2, Vec<u8>),
-    /// A snapshot, which replaces the whole state, with the index of its last entry.
-    Snapshot(u64, Vec<u8>),
-    /// The entry at this index is a membership change that cannot be parsed.
-    Malformed(u64),
-    /// An entry without effect, such as the first entry of a leader's term.
+/// Something that is committed and must be applied: an entry, or a snapshot with the place of its last entry.
+pub(crate) struct Committed {
+    pub(crate) place: Place,
+    pub(crate) change: CommittedChange,
+}
+
+/// The place of an entry: its log index and its term. There is at most one entry in each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Place {
+    pub(crate) index: u64,
+    pub(crate) term: u64,
+}
+
+/// What something committed does.
+pub(crate) enum CommittedChange {
+    /// A command.
+    Command(Bytes),
+    /// A membership change, with its context.
+    Membership(ConfChangeV2, Vec<u8>),
+    /// A snapshot, which replaces the whole state.
+    Snapshot(Vec<u8>),
+    /// A membership change that cannot be parsed.
+    Malformed,
+    /// Nothing, such as the first entry of a leader's term.
     Empty,
 }
 
