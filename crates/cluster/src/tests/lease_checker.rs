@@ -47,7 +47,7 @@ impl LeaseChecker {
         self.acquired += 1;
         let open = self.leases.entry(office.to_string()).or_default();
         open.retain(|lease| lease.until > now && lease.token != token);
-        // A fenced lease may overlap with others of its kind, not with an exclusive one from before a change of the mode.
+        // A fenced lease may overlap with others of its kind, but not with an exclusive one, when the mode changes.
         let is_allowed = open.iter().all(|other| !exclusive && !other.exclusive);
         assert!(
             is_allowed,

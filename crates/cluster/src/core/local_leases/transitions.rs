@@ -81,8 +81,8 @@ impl LocalLeases {
             report_stopped(office, token, ChangeReason::Expired, known, context);
             return;
         }
-        // The mode may be another one than this node claimed: an operator chose this node, or the coordinator did, whose
-        // configuration differs. Clients that want another mode would wait for a change of the configuration.
+        // The mode may be another one than this node claimed: an operator chose this node, or the coordinator did,
+        // whose configuration differs. Clients that want another mode would wait for a change of the configuration.
         for client in self.campaigns.remove_mismatched(office, mode) {
             let reason = ChangeReason::ModeMismatch;
             context.reply(client, Reply::Lost { office: office.to_string(), token, reason });

@@ -22,8 +22,8 @@ pub(super) fn other_mode(office: &str, actual: Mode, is_configured: bool) -> Req
         Mode::Fenced => ("fenced", "exclusive"),
     };
     let change = format!(
-        ", because it is held with a {actual} grant; it becomes {wanted}, as this node's configuration says, when a member \
-         with that configuration is granted it next"
+        ", because it is held with a {actual} grant; it becomes {wanted}, as this node's configuration says, when a \
+         member with that configuration is granted it next"
     );
     refusal("other-mode", format!("the office `{office}` is {actual}{}", if is_configured { &change } else { "" }))
 }

@@ -1,8 +1,8 @@
 //! What holders of offices have completed, so that no other holder does it again.
 //!
 //! There is room for a number of records, and offices share it: when it is full, the office with the most records loses
-//! its oldest one. So a job that runs every minute does not take the record of another office's daily one, but an office
-//! may use all the room that the others do not need.
+//! its oldest one. So a job that runs every minute does not take the record of another office's daily one, but an
+//! office may use all the room that the others do not need.
 //!
 //! Records that are older than a year and a month go first, whatever their office, so that offices that nobody uses any
 //! more do not take room forever. Ages are differences of the wall-clock times in the entries of the log, which the

@@ -32,7 +32,7 @@ fn is_mode_mismatch(replies: &[Reply]) -> bool {
 }
 
 #[test]
-fn a_client_on_a_member_of_another_mode_gets_the_office_when_it_is_granted_anew() {
+fn a_client_on_a_member_of_another_mode_gets_the_office_when_it_is_granted_next() {
     let mut cluster = cluster_with_different_modes();
     cluster.campaign(1, 3, "job", Some(Mode::Exclusive));
     let replies = cluster.take_replies(1, 3);

@@ -19,9 +19,9 @@
 //! there. A voter that does not know its last support, because it was restarted, counts from its start. Pre-votes say
 //! nothing: a voter may support the old leader after it granted one. The argument needs no bound on message delays.
 //!
-//! The age is measured on the voter's clock and the rest of the wait on the leader's, and yet the drift counts only once:
-//! both clocks run too fast by at most the drift *d*. What they measure together is at least *lease* × (1 + *d*), so in
-//! true time at least *lease* has passed since the support, however much of it each of them measured.
+//! The age is measured on the voter's clock and the rest of the wait on the leader's, and yet the drift counts only
+//! once: both clocks run too fast by at most the drift *d*. What they measure together is at least *lease* × (1 + *d*),
+//! so in true time at least *lease* has passed since the support, however much of it each of them measured.
 
 use std::collections::{BTreeMap, VecDeque};
 
