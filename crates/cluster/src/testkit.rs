@@ -68,8 +68,8 @@ fn message(bytes: &[u8]) -> bool {
             }
         }
         // The inner message is shorter than the outer one, so this terminates.
-        Message::Relay { bytes, .. } => {
-            message(bytes);
+        Message::Relay(relay) => {
+            message(&relay.bytes);
         }
         _ => {}
     }

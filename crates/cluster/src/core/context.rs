@@ -6,11 +6,12 @@ use hustings_protocol::Id;
 
 use super::liveness::Liveness;
 use super::metrics::Metrics;
+use super::relays::Arrival;
 use super::settings::Settings;
 use super::{ClientId, Output};
 use crate::api::Reply;
 use crate::clock::Timestamp;
-use crate::wire::Message;
+use crate::wire::{Message, Relay};
 
 /// What the parts of the core want done, in order.
 #[derive(Default)]
@@ -18,8 +19,10 @@ pub(super) struct Outbox {
     pub(super) outputs: Vec<Output>,
     /// Messages of this node to itself. They never leave the core.
     pub(super) to_self: VecDeque<Message>,
-    /// The peer that relayed the message being handled, if it did not come directly.
-    pub(super) relayed_by: Option<Id>,
+    /// How the message being handled arrived, if it was relayed.
+    pub(super) relayed: Option<Arrival>,
+    /// The number of the last message that this node sent through a relay.
+    pub(super) last_relayed: u64,
     pub(super) counters: BTreeMap<&'static str, u64>,
     pub(super) metrics: Metrics,
 }
@@ -70,7 +73,7 @@ impl Context<'_> {
 
     /// Answers the message that is being handled, on the way on which it came.
     pub(super) fn answer(&mut self, to: Id, message: Message) {
-        if self.out.relayed_by.is_some() {
+        if self.out.relayed.is_some() {
             self.send_relayed(to, &message);
         } else {
             self.send(to, message);
@@ -79,11 +82,16 @@ impl Context<'_> {
 
     /// Sends a message through a relay: the peer that relayed the message being handled, or any peer that is connected.
     pub(super) fn send_relayed(&mut self, to: Id, message: &Message) {
-        if let Some(relay) = self.liveness.relay_to(to, self.out.relayed_by) {
-            let Settings { own: from, incarnation, .. } = *self.settings;
-            let message = Message::Relay { from, incarnation, to, bytes: message.encode() };
-            self.out.push(Output::Send(relay, message));
-        }
+        let arrival = self.out.relayed;
+        let Some(via) = self.liveness.relay_to(to, arrival.map(|arrival| arrival.via)) else { return };
+        let Settings { own: from, incarnation, .. } = *self.settings;
+        // An answer is for the process that asked, which this node may not know otherwise.
+        let asked = arrival.filter(|arrival| arrival.from == to).map(|arrival| arrival.incarnation);
+        let to_incarnation = asked.or_else(|| self.liveness.incarnation_of(to)).unwrap_or(0);
+        self.out.last_relayed += 1;
+        let (number, is_bulk, bytes) = (self.out.last_relayed, message.is_bulk(), message.encode());
+        let relay = Relay { from, incarnation, to, to_incarnation, number, is_bulk, bytes, seal: None };
+        self.out.push(Output::Send(via, Message::Relay(relay)));
     }
 
     /// Sends a heartbeat to a member. If the connection has been quiet, it is also sent through a relay: perhaps only

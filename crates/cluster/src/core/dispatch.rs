@@ -11,47 +11,15 @@ use crate::wire::Message;
 
 impl Core {
     pub(super) fn dispatch(&mut self, from: Id, message: Message) {
-        if let Message::Relay { from: origin, incarnation, to, bytes } = message {
-            self.liveness.record_contact(from, false, true, self.now);
-            if to != self.settings.own {
-                if self.liveness.is_connected(to) && origin != to {
-                    let relayed = Message::Relay { from: origin, incarnation, to, bytes };
-                    self.out.push(Output::Send(to, relayed));
-                }
-            } else if let Ok(message) = Message::decode(&bytes)
-                && !matches!(message, Message::Relay { .. })
-            {
-                self.out.relayed_by = Some(from);
-                self.dispatch_relayed(origin, incarnation, message);
-                self.out.relayed_by = None;
-            }
-            return;
+        if let Message::Relay(relay) = message {
+            return self.handle_relay(from, relay);
         }
         if self.liveness.is_known(from) {
-            let is_direct = self.out.relayed_by.is_none();
+            let is_direct = self.out.relayed.is_none();
             self.liveness.record_contact(from, matches!(message, Message::Heartbeat(_)), is_direct, self.now);
-            self.out.relayed_by.into_iter().for_each(|relay| self.liveness.record_relay(from, relay));
+            self.out.relayed.into_iter().for_each(|arrival| self.liveness.record_relay(from, arrival.via));
             self.pass_liveness_events();
             self.dispatch_to_part(from, message);
-        }
-    }
-
-    /// A message came through a relay, from this incarnation of its sender.
-    ///
-    /// A connection tells which process is at its other end. A member that was started while there is none introduces
-    /// itself by its candidacy, which also names its disk: until then, nothing that it sends counts. Who hears of such
-    /// a member sends its own candidacy, so that both introduce themselves.
-    fn dispatch_relayed(&mut self, origin: Id, incarnation: u64, message: Message) {
-        if self.liveness.may_have_restarted(origin, incarnation) {
-            if !matches!(&message, Message::Candidacy(candidacy) if candidacy.incarnation == incarnation) {
-                let (parts, mut context) = self.split();
-                return parts.elections.send_candidacy(origin, &mut context);
-            }
-            self.liveness.handle_relayed_start(origin, incarnation, &self.settings.timing, self.now);
-            self.elections.handle_incarnation(origin, incarnation);
-        }
-        if self.liveness.peer(origin).is_some_and(|peer| peer.incarnation == incarnation) {
-            self.dispatch(origin, message);
         }
     }
 

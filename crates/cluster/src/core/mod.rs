@@ -34,6 +34,7 @@ mod metrics;
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests compare states"))]
 mod normalise;
 mod parts;
+mod relays;
 mod requests;
 mod settings;
 pub(crate) mod table;

@@ -11,6 +11,7 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::sign::SigningKey;
 use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
@@ -31,6 +32,11 @@ pub(crate) struct Identity {
     own: CertificateDer<'static>,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
+    /// For seals.
+    pub(super) key: Arc<dyn SigningKey>,
+    pub(super) chain: Arc<[CertificateDer<'static>]>,
+    pub(super) roots: Arc<RootCertStore>,
+    pub(super) clock: Clock,
 }
 
 /// Prints only the cluster's name: a key must never reach a log.
@@ -134,6 +140,9 @@ impl Identity {
         let chain = own.certificates()?;
         let secret = key.key()?;
         let (expiry, leaf) = (Expiry::of(&chain, &authorities), chain[0].clone());
+        let signing_key = provider.key_provider.load_private_key(secret.clone_key());
+        let signing_key = signing_key.map_err(|error| key.error(FileProblem::Refused(error)))?;
+        let sealed_chain = chain.clone().into();
 
         let mut client = ClientConfig::builder_with_details(provider.clone(), time.clone())
             .with_protocol_versions(&[&TLS13])
@@ -148,7 +157,7 @@ impl Identity {
         // eavesdroppers.
         client.enable_sni = false;
 
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
             .map_err(|error| authority.error(FileProblem::NoVerifier(error)))?;
         let mut server = ServerConfig::builder_with_details(provider, time)
@@ -161,7 +170,8 @@ impl Identity {
         server.send_tls13_tickets = 0;
         server.max_early_data_size = 0;
         let (client, server) = (Arc::new(client), Arc::new(server));
-        Ok(Identity { cluster: cluster.to_owned(), expiry, own: leaf, client, server })
+        let (cluster, key, chain) = (cluster.to_owned(), signing_key, sealed_chain);
+        Ok(Identity { cluster, expiry, own: leaf, client, server, key, chain, roots, clock })
     }
 
     /// The name of the cluster.

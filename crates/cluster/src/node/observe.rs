@@ -25,6 +25,32 @@ impl Node {
         }
     }
 
+    /// Sends a message of the core to a peer. What the peer is to pass on is sealed first.
+    pub(super) fn send_sealed(&mut self, to: Id, mut message: Message, now: Timestamp) {
+        if let Message::Relay(relay) = &mut message
+            && relay.from == self.config.node
+        {
+            self.transport.seal(relay);
+        }
+        self.send_message(to, &message, now);
+    }
+
+    /// Whether a message comes from the member that it is said to come from. What a peer sends itself does; what it
+    /// passes on to this node is checked.
+    pub(super) fn is_authentic(&mut self, from: Id, message: &Message, now: Timestamp) -> bool {
+        let Message::Relay(relay) = message else { return true };
+        if relay.to != self.config.node {
+            return true;
+        }
+        let Err(problem) = self.transport.check_seal(from, relay, now) else { return true };
+        let (via, sender) = (self.logged.name(from), self.logged.name(relay.from));
+        self.logger.warn_rate_limited(
+            now,
+            format_args!("ignored a message that {via} passed on and said to come from {sender}: {problem}"),
+        );
+        false
+    }
+
     /// Asks peers for their clocks, if that is due. There is no timer for it: the next heartbeat is early enough.
     pub(super) fn request_times(&mut self) {
         let now = self.clock.now();
@@ -103,4 +129,54 @@ fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
     pages * rustix::param::page_size() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::config::{ClusterSpec, Config, MemberSpec, bootstrap};
+    use crate::member::Role;
+    use crate::node::Options;
+    use crate::wire::Relay;
+
+    /// Three members of one cluster, which do not run.
+    fn open_nodes() -> (tempfile::TempDir, Vec<Node>) {
+        let folder = tempfile::tempdir().expect("create a temporary folder");
+        let ports: Vec<TcpListener> =
+            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("loopback is there")).collect();
+        let members = ports.iter().zip(["a", "b", "c"]).map(|(port, name)| MemberSpec {
+            name: name.to_string(),
+            address: port.local_addr().expect("it is bound").to_string(),
+            priority: 0,
+            role: Role::Elector,
+        });
+        let spec = ClusterSpec::new("cluster", members.collect());
+        drop(ports);
+        let founded = bootstrap(&folder.path().join("cluster"), &spec).expect("the plan is sound");
+        let open = |folder: &std::path::Path| {
+            let config = Config::read(&folder.join("hustings.toml")).expect("it was just written");
+            let options = Options { signals: false, raise_priority: false, ..Options::default() };
+            Node::open(config, options).expect("it opens")
+        };
+        let nodes = founded.iter().map(|member| open(&member.folder)).collect();
+        (folder, nodes)
+    }
+
+    #[test]
+    fn what_others_pass_on_to_a_node_is_checked() {
+        let (_folder, mut nodes) = open_nodes();
+        let (from, to, bytes) = (Id(1), Id(2), Message::Leave.encode());
+        let unsealed =
+            Relay { from, incarnation: 1, to, to_incarnation: 2, number: 1, is_bulk: false, bytes, seal: None };
+        let mut sealed = unsealed.clone();
+        nodes[0].transport.seal(&mut sealed);
+        let [sealed, unsealed] = [sealed, unsealed].map(Message::Relay);
+        let now = nodes[1].clock.now();
+        assert!(nodes[1].is_authentic(Id(3), &sealed, now));
+        assert!(!nodes[1].is_authentic(Id(3), &unsealed, now));
+        assert!(nodes[1].is_authentic(Id(3), &Message::Leave, now), "its sender is at the other end of the connection");
+        assert!(nodes[2].is_authentic(Id(1), &sealed, now), "its receiver checks it");
+    }
 }

@@ -130,7 +130,8 @@ impl Node {
                 self.observer.record_received(peer, decoded.as_ref().ok(), bytes.len(), now);
                 match decoded {
                     Ok(message) => {
-                        if let Some(message) = self.handle_time_message(peer, message, now) {
+                        let message = self.handle_time_message(peer, message, now);
+                        if let Some(message) = message.filter(|message| self.is_authentic(peer, message, now)) {
                             self.core.handle_message(peer, message, now);
                         }
                     }
@@ -245,7 +246,7 @@ impl Node {
             let now = self.clock.now();
             for output in outputs {
                 match output {
-                    Output::Send(to, message) => self.send_message(to, &message, now),
+                    Output::Send(to, message) => self.send_sealed(to, message, now),
                     Output::Disconnect(peer) => {
                         let now = self.clock.now();
                         self.transport.drop_peer(peer, now, &mut self.transport_events);

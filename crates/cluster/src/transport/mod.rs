@@ -30,6 +30,7 @@ mod link;
 mod listener;
 mod peer;
 mod resolve;
+mod seals;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ use link::Link;
 use listener::Listener;
 use peer::{Jitter, Peers};
 use resolve::Resolver;
+use seals::Seals;
 use slots::Slots;
 
 /// An event of the transport.
@@ -170,6 +172,7 @@ pub(crate) struct Transport {
     sequence: u64,
     /// See [`Transport::set_max_member_id`]. Before it is set, no unknown member may connect.
     max_member_id: u64,
+    seals: Seals,
     counters: Counters,
     /// The traffic of closed connections.
     wire: SentTraffic,
@@ -220,6 +223,7 @@ impl Transport {
             jitter: Jitter::new(incarnation ^ own.0),
             sequence: 0,
             max_member_id: u64::MAX,
+            seals: Seals::default(),
             counters: Counters::default(),
             wire: SentTraffic::default(),
             dirty: Vec::new(),
@@ -332,6 +336,7 @@ impl Transport {
     /// Replaces the identity of this node. New connections use it; the others stay as they are.
     pub(crate) fn set_identity(&mut self, identity: Identity) {
         self.identity = identity;
+        self.seals.forget_checked();
     }
 
     /// Until when the certificate of a connected peer is valid, in seconds since 1970.

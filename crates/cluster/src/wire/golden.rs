@@ -5,6 +5,7 @@ use raft::eraftpb::{self, EntryType, MessageType};
 
 use super::{
     Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message, RaftMessage,
+    Relay, Seal,
 };
 use crate::api::{ChangeReason, Request, RequestError};
 use crate::clock::Timestamp;
@@ -30,7 +31,7 @@ fn name(message: &Message) -> &'static str {
         Message::ForwardedRequest(_) => "forwarded-request",
         Message::ForwardedResponse { .. } => "forwarded-response",
         Message::PeerDown(_) => "peer-down",
-        Message::Relay { .. } => "relay",
+        Message::Relay(_) => "relay",
         Message::ReadIndexRequest { .. } => "read-index-request",
         Message::PollRequest { .. } => "poll-request",
         Message::PollResponse { .. } => "poll-response",
@@ -107,7 +108,16 @@ fn every_message() -> Vec<Message> {
         Message::ForwardedResponse { number: 5, result: Ok(()) },
         Message::ForwardedResponse { number: 6, result: Err(refusal) },
         Message::PeerDown(Id(2)),
-        Message::Relay { from: Id(1), incarnation: 300, to: Id(2), bytes: Message::Leave.encode() },
+        Message::Relay(Relay {
+            from: Id(1),
+            incarnation: 300,
+            to: Id(2),
+            to_incarnation: 301,
+            number: 5,
+            is_bulk: false,
+            bytes: Message::Leave.encode(),
+            seal: Some(Seal { scheme: 0x0403, signature: vec![1, 2, 3], chain: vec![vec![4, 5], vec![6]] }),
+        }),
         Message::ReadIndexRequest { number: 4 },
         Message::PollRequest { term: 5, poll: 3 },
         Message::PollResponse { term: 5, poll: 3 },

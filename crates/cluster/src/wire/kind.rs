@@ -121,7 +121,7 @@ impl Message {
             Message::ForwardedRequest(_) => MessageKind::ForwardedRequest,
             Message::ForwardedResponse { .. } => MessageKind::ForwardedResponse,
             Message::PeerDown(_) => MessageKind::PeerDown,
-            Message::Relay { .. } => MessageKind::Relay,
+            Message::Relay(_) => MessageKind::Relay,
             Message::ReadIndexRequest { .. } => MessageKind::ReadIndexRequest,
             Message::PollRequest { .. } => MessageKind::PollRequest,
             Message::PollResponse { .. } => MessageKind::PollResponse,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hustings_protocol::Id;
 use serde::{Deserialize, Serialize};
 
-use super::RaftMessage;
+use super::{RaftMessage, Relay};
 use crate::api::{ChangeReason, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::config::{ConfigDigest, Mode, Preempt, office_name};
@@ -84,16 +84,7 @@ pub(crate) enum Message {
     /// To the coordinator: the sender's connection to this member has ended.
     PeerDown(Id),
     /// A message that is relayed because its sender has no connection to its receiver.
-    Relay {
-        /// The sender.
-        from: Id,
-        /// The sender's incarnation.
-        incarnation: u64,
-        /// The receiver.
-        to: Id,
-        /// The encoded message.
-        bytes: Vec<u8>,
-    },
+    Relay(Relay),
     /// To the arbiter's leader: what is the commit index?
     ReadIndexRequest {
         /// The sender's number for the request.
@@ -286,14 +277,15 @@ impl Message {
     /// Whether other messages may overtake this one: it may be large, and nobody suspects a member without it. Messages
     /// of the raft library stay in order among themselves.
     pub(crate) fn is_bulk(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            Message::Relay(relay) => relay.is_bulk,
             Message::Raft(_)
-                | Message::StatePiece(_)
-                | Message::StatePieceResponse { .. }
-                | Message::BlobRequest { .. }
-                | Message::BlobPiece { .. }
-        )
+            | Message::StatePiece(_)
+            | Message::StatePieceResponse { .. }
+            | Message::BlobRequest { .. }
+            | Message::BlobPiece { .. } => true,
+            _ => false,
+        }
     }
 
     /// Encodes the message.
@@ -328,6 +320,7 @@ impl Message {
             | Message::ReadinessResponse { office, .. } => is_office(office),
             Message::StatePiece(piece) => is_office(&piece.office) && piece.data.len() <= PIECE_BYTES,
             Message::BlobPiece { data: Some(data), .. } => data.len() <= PIECE_BYTES,
+            Message::Relay(relay) => relay.is_bounded(),
             // Requests are checked against the table, and relayed messages are decoded by their receiver.
             _ => true,
         }

@@ -8,6 +8,7 @@ mod golden;
 mod kind;
 mod message;
 mod raft_message;
+mod relay;
 
 pub(crate) use kind::{MessageKind, Subject};
 pub(crate) use message::MAX_LIST_LEN;
@@ -16,3 +17,4 @@ pub(crate) use message::{
 };
 pub(crate) use raft_message::MAX_INDEX;
 pub(crate) use raft_message::RaftMessage;
+pub(crate) use relay::{Relay, Seal};

@@ -2,6 +2,7 @@
 
 mod guardian;
 mod guards;
+mod relays;
 mod states;
 mod test_cluster;
 

@@ -62,6 +62,8 @@ pub(crate) struct Liveness {
     ranks: BTreeMap<Id, MemberRank>,
     /// The last view announced by a coordinator: the coordinator, its epoch, and the view.
     announced_view: Option<(Id, u64, Vec<Id>)>,
+    /// When this node last introduced itself to a member through a relay.
+    introductions: BTreeMap<Id, Timestamp>,
     events: VecDeque<LivenessEvent>,
 }
 
@@ -77,6 +79,7 @@ impl Liveness {
             ranks: BTreeMap::new(),
             view_is_stale: true,
             announced_view: None,
+            introductions: BTreeMap::new(),
             events: VecDeque::new(),
         }
     }
@@ -95,6 +98,7 @@ impl Liveness {
     /// Forgets a peer that was removed from the cluster.
     pub(super) fn forget(&mut self, id: Id) {
         self.peers.remove(&id);
+        self.introductions.remove(&id);
         self.view_is_stale = true;
     }
 
@@ -140,6 +144,23 @@ impl Liveness {
         peer.set_incarnation(incarnation, timing, now);
         self.view_is_stale = true;
         self.events.push_back(LivenessEvent::Interrupted(id));
+    }
+
+    /// Whether a message that was relayed counts: from the incarnation that this node knows, and with a number that is
+    /// greater than the last one of its kind.
+    pub(super) fn accepts_relayed(&mut self, id: Id, incarnation: u64, is_bulk: bool, number: u64) -> bool {
+        let known = self.peers.get_mut(&id).filter(|peer| peer.incarnation == incarnation);
+        known.is_some_and(|peer| peer.accepts_relayed(is_bulk, number))
+    }
+
+    /// Whether this node may introduce itself to a member again.
+    pub(super) fn may_introduce_to(&mut self, id: Id, interval: Duration, now: Timestamp) -> bool {
+        let last = self.introductions.entry(id).or_insert(Timestamp::ZERO);
+        let may = *last == Timestamp::ZERO || *last + interval <= now;
+        if may {
+            *last = now;
+        }
+        may
     }
 
     /// A peer announced its disk, its health and the digest of its configuration. Returns the digest that it announced
@@ -351,9 +372,11 @@ impl Liveness {
         MemberRank { priority, health: self.health_of(id), id }
     }
 
-    /// A connected peer that can relay a message to `to`.
+    /// A connected voter that can relay a message to `to`.
     pub(super) fn relay_to(&self, to: Id, preferred: Option<Id>) -> Option<Id> {
-        let can_relay = |id: &Id| *id != to && self.peers.get(id).is_some_and(|peer| peer.connected && peer.up);
+        let votes = |id: &Id| self.members.get(id).is_some_and(|member| member.role.votes());
+        let is_there = |id: &Id| self.peers.get(id).is_some_and(|peer| peer.connected && peer.up);
+        let can_relay = |id: &Id| *id != to && votes(id) && is_there(id);
         let proven = || self.peers.get(&to).and_then(|peer| peer.relay).filter(can_relay);
         preferred.filter(can_relay).or_else(proven).or_else(|| self.peers.keys().copied().find(can_relay))
     }
@@ -377,6 +400,7 @@ impl Normalise for Liveness {
     fn normalise(&mut self, now: Timestamp) {
         let Liveness {
             peers,
+            introductions,
             own: _,
             incarnation: _,
             health: _,
@@ -388,6 +412,7 @@ impl Normalise for Liveness {
             events: _,
         } = self;
         peers.normalise(now);
+        introductions.normalise(now);
     }
 }
 

@@ -39,6 +39,9 @@ pub(crate) struct Peer {
     pub(super) last_direct_contact: Timestamp,
     /// The peer that last relayed a message of it, and thus reaches it.
     pub(super) relay: Option<Id>,
+    /// The greatest numbers of messages that came from this process through relays: of those that stay in order, and of
+    /// those that others may overtake.
+    relayed: [u64; 2],
     /// The disk that it announced; `None` before it has.
     pub(crate) store_id: Option<u64>,
     /// The health score that it announced.
@@ -66,6 +69,7 @@ impl Peer {
             detector: FailureDetector::new(timing, now),
             last_direct_contact: now,
             relay: None,
+            relayed: [0; 2],
             store_id: None,
             health: 0,
             disk_fails: false,
@@ -100,6 +104,14 @@ impl Peer {
     pub(super) fn may_have_restarted(&self, incarnation: u64) -> bool {
         let is_former = self.former.contains(&incarnation);
         !self.connected && !self.up && incarnation != self.incarnation && incarnation != 0 && !is_former
+    }
+
+    /// Whether a relayed message is later than all of its kind before it.
+    pub(super) fn accepts_relayed(&mut self, is_bulk: bool, number: u64) -> bool {
+        let last = &mut self.relayed[usize::from(is_bulk)];
+        let is_later = number > *last;
+        *last = number.max(*last);
+        is_later
     }
 
     pub(super) fn record_contact(&mut self, is_heartbeat: bool, is_direct: bool, now: Timestamp) {
@@ -169,6 +181,7 @@ impl Normalise for Peer {
             up: _,
             down_cause: _,
             relay: _,
+            relayed: _,
             store_id: _,
             health: _,
             disk_fails: _,

@@ -8,7 +8,7 @@ use super::members::MAX_FORMER_ADDRESSES;
 use super::*;
 use crate::config::MAX_MEMBERS;
 use crate::transport::Limits;
-use crate::wire::{MAX_INDEX, Message, RaftMessage};
+use crate::wire::{MAX_INDEX, Message, RaftMessage, Relay, Seal};
 
 fn grant(office: &str, id: u64, after: u64) -> Command {
     Command::Grant {
@@ -145,7 +145,11 @@ fn bytes_in_a_frame(table: &Table) -> usize {
     (meta.index, meta.term) = (u64::MAX, u64::MAX);
     meta.set_conf_state(ConfState { voters, ..ConfState::default() });
     let bytes = Message::Raft(RaftMessage::from(&message)).encode();
-    Message::Relay { from: Id(u64::MAX), incarnation: u64::MAX, to: Id(u64::MAX), bytes }.encode().len()
+    let seal = Some(Seal { scheme: u16::MAX, signature: vec![255; 1 << 10], chain: vec![vec![255; 4 << 10]; 4] });
+    let (id, incarnation, number) = (Id(u64::MAX), u64::MAX, u64::MAX);
+    let relay =
+        Relay { from: id, incarnation, to: id, to_incarnation: incarnation, number, is_bulk: true, bytes, seal };
+    Message::Relay(relay).encode().len()
 }
 
 #[test]

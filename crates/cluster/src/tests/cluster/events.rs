@@ -8,6 +8,7 @@ use super::{MS, SimCluster, pair};
 use crate::api::Request;
 use crate::core::ClientId;
 use crate::store::Store;
+use crate::tests::is_authentic;
 use crate::wire::Message;
 
 /// What happens.
@@ -90,7 +91,7 @@ impl SimCluster {
         }
         match kind {
             EventKind::Deliver { from, to, link, message } => {
-                if self.links.get(&pair(from, to)) == Some(&link) {
+                if self.links.get(&pair(from, to)) == Some(&link) && is_authentic(to as u64 + 1, &message) {
                     self.drive(to, |core, now| core.handle_message(Id(from as u64 + 1), *message, now));
                 }
             }

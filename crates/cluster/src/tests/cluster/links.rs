@@ -1,7 +1,10 @@
 //! The links of a simulated cluster: connections, delays and cuts.
 
+use hustings_protocol::Id;
+
 use super::events::EventKind;
 use super::{MS, SimCluster, pair};
+use crate::tests::seal;
 use crate::wire::Message;
 
 impl SimCluster {
@@ -60,7 +63,12 @@ impl SimCluster {
         self.cut.extend([(one, other), (other, one)]);
     }
 
-    pub(super) fn send(&mut self, from: usize, to: usize, message: Message) {
+    pub(super) fn send(&mut self, from: usize, to: usize, mut message: Message) {
+        if let Message::Relay(relay) = &mut message
+            && relay.from == Id(from as u64 + 1)
+        {
+            seal(relay);
+        }
         let Some(&link) = self.links.get(&pair(from, to)) else { return };
         if self.cut.contains(&(from, to)) {
             return;

@@ -14,6 +14,7 @@ use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::faults::DisabledRules;
 use crate::member::{Member, Role};
 use crate::store::RaftStorage;
+use crate::tests::{is_authentic, seal};
 use crate::timing::Timing;
 use crate::wire::{Heartbeat, LeaderHeartbeat, Message};
 
@@ -200,7 +201,8 @@ impl TestCluster {
                 || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads
                 || is_raft(&message, MessageType::MsgSnapshot) && self.lost_snapshots
                 || is_raft(&message, MessageType::MsgAppend) && self.lost_entries;
-            if is_lost || self.isolated.contains(&from) || self.isolated.contains(&to) {
+            let is_cut = self.isolated.contains(&from) || self.isolated.contains(&to);
+            if is_lost || is_cut || !is_authentic(to, &message) {
                 continue;
             }
             if let Some(receiver) = self.nodes.get_mut(&to).filter(|node| node.exit.is_none()) {
@@ -234,7 +236,12 @@ impl TestCluster {
             }
             for output in outputs {
                 match output {
-                    Output::Send(to, message) => {
+                    Output::Send(to, mut message) => {
+                        if let Message::Relay(relay) = &mut message
+                            && relay.from == Id(node)
+                        {
+                            seal(relay);
+                        }
                         if known.contains(&to.0) {
                             let decoded = Message::decode(&message.encode()).expect("the message was just encoded");
                             messages.push_back((node, to.0, decoded));
@@ -284,7 +291,9 @@ impl TestCluster {
 
     /// Delivers a message from a member that the test simulates.
     pub(crate) fn deliver(&mut self, from: u64, to: u64, message: Message) {
-        self.drive(to, |core, now| core.handle_message(Id(from), message, now));
+        if is_authentic(to, &message) {
+            self.drive(to, |core, now| core.handle_message(Id(from), message, now));
+        }
     }
 
     /// Cuts a node off: nothing reaches it or leaves it any more, and nobody notices that at once.

@@ -2,7 +2,7 @@
 
 use hustings_protocol::Id;
 
-use super::harness::{TestCluster, config, incarnation};
+use super::harness::{TestCluster, config};
 use crate::member::Role;
 use crate::wire::{Candidacy, FollowerHeartbeat, Heartbeat, Message};
 
@@ -38,7 +38,7 @@ fn confirmations_are_for_one_incarnation_only() {
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 1);
 }
 
-fn candidacy(incarnation: u64, store_id: u64) -> Message {
+pub(super) fn candidacy(incarnation: u64, store_id: u64) -> Message {
     Message::Candidacy(Candidacy {
         incarnation,
         store_id,
@@ -50,84 +50,6 @@ fn candidacy(incarnation: u64, store_id: u64) -> Message {
         added: Vec::new(),
         removed: Vec::new(),
     })
-}
-
-/// A message of an incarnation of node 2 to node 1, through a relay.
-fn relayed(incarnation: u64, message: &Message) -> Message {
-    Message::Relay { from: Id(2), incarnation, to: Id(1), bytes: message.encode() }
-}
-
-/// A question of an incarnation of node 2, through a relay.
-fn says(incarnation: u64) -> Message {
-    relayed(incarnation, &Message::ReadinessRequest { office: "leader".into() })
-}
-
-/// What node 1 sent to node 2 through a relay, and with which incarnation of its own.
-fn sent_through_relays(sent: &[(Id, Message)]) -> Vec<(u64, Message)> {
-    let relayed = sent.iter().filter_map(|(_, message)| match message {
-        Message::Relay { from: Id(1), incarnation, to: Id(2), bytes } => {
-            Some((*incarnation, Message::decode(bytes).expect("a node relays valid messages")))
-        }
-        _ => None,
-    });
-    relayed.collect()
-}
-
-/// The answers to node 2: for each that is relayed, the incarnation of node 1.
-fn answers(cluster: &mut TestCluster) -> Vec<Option<u64>> {
-    let sent = std::mem::take(&mut cluster.node(1).sent);
-    let is_answer = |message: &Message| matches!(message, Message::ReadinessResponse { .. });
-    let direct = sent.iter().filter(|(_, message)| is_answer(message)).map(|_| None);
-    let relayed = sent_through_relays(&sent).into_iter().filter(|(_, message)| is_answer(message));
-    direct.chain(relayed.map(|(incarnation, _)| Some(incarnation))).collect()
-}
-
-#[test]
-fn relayed_messages_carry_the_incarnation_of_their_sender() {
-    let mut cluster = single_voter();
-    cluster.deliver(3, 1, says(6));
-    assert_eq!(answers(&mut cluster), [], "the message is from an earlier incarnation of node 2");
-    cluster.deliver(3, 1, says(7));
-    assert_eq!(answers(&mut cluster), [None]);
-    // Without a connection, the response is relayed as well, and carries the incarnation of node 1.
-    cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
-    cluster.deliver(3, 1, says(7));
-    assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
-}
-
-#[test]
-fn a_member_that_is_restarted_without_a_connection_introduces_itself() {
-    let mut cluster = single_voter();
-    cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
-    answers(&mut cluster);
-    cluster.deliver(3, 1, says(8));
-    let sent = sent_through_relays(&cluster.node(1).sent);
-    let introduces =
-        |message: &Message| matches!(message, Message::Candidacy(candidacy) if candidacy.incarnation == incarnation(1));
-    assert!(sent.iter().any(|(_, message)| introduces(message)), "{sent:?}");
-    assert_eq!(answers(&mut cluster), [], "nothing is known of its disk");
-    cluster.deliver(3, 1, relayed(8, &candidacy(9, 22)));
-    cluster.deliver(3, 1, says(8));
-    assert_eq!(answers(&mut cluster), [], "the candidacy is not its own");
-    cluster.deliver(3, 1, relayed(8, &candidacy(8, 22)));
-    cluster.deliver(3, 1, says(8));
-    assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
-    // What an earlier incarnation sent may arrive late, through another relay.
-    cluster.advance_ms(1_500);
-    cluster.drive(1, |core, now| core.handle_connected(Id(3), 9, now));
-    cluster.deliver(3, 1, relayed(7, &candidacy(7, 22)));
-    cluster.deliver(3, 1, says(7));
-    assert_eq!(answers(&mut cluster), [], "it is no longer running");
-    cluster.deliver(3, 1, says(8));
-    assert_eq!(answers(&mut cluster), [Some(incarnation(1))]);
-}
-
-#[test]
-fn a_relay_does_not_change_the_incarnation() {
-    let mut cluster = single_voter();
-    let relay = Message::Relay { from: Id(2), incarnation: 6, to: Id(3), bytes: Message::Leave.encode() };
-    cluster.deliver(2, 1, relay.clone());
-    assert!(cluster.node(1).sent.contains(&(Id(3), relay)));
 }
 
 #[test]

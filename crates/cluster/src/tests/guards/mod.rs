@@ -15,6 +15,7 @@ mod local_leases;
 mod membership;
 mod modes;
 mod quorums;
+mod relays;
 mod requests;
 mod stuck_members;
 mod watchers;

@@ -6,6 +6,7 @@ mod descriptors;
 mod pair;
 mod raw;
 mod rejections;
+mod seals;
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
