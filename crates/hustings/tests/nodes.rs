@@ -17,6 +17,7 @@ mod monitoring;
 mod operations;
 mod readme;
 mod recipes;
+mod recover;
 mod rights;
 mod run;
 mod state;

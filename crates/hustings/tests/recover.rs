@@ -1,9 +1,7 @@
 //! `hustings recover`, with real processes.
 
-mod common;
-mod loopback;
-#[allow(dead_code, reason = "each test file uses what it needs")]
-mod processes;
+use crate::loopback;
+use crate::processes;
 
 use std::fs;
 
