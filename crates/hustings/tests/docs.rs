@@ -222,6 +222,8 @@ const QUOTED: &[&str] = &[
     "certificate-rejected",
     "not-authenticated",
     "its data folder is not the one that its votes were stored in",
+    "its data folder is an older copy of the one that it ran with before",
+    "is older than the one that the cluster has seen it run with",
     "has another configuration than this node",
     "cannot listen for peers on",
     "is in use by another process",

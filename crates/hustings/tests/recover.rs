@@ -4,6 +4,7 @@ use crate::loopback;
 use crate::processes;
 
 use std::fs;
+use std::path::Path;
 
 use processes::Cluster;
 use serde_json::Value;
@@ -154,4 +155,48 @@ fn a_recovery_needs_a_folder_that_exists_and_a_sensible_floor() {
     let high = cluster.run("a", &["recover", "--new", "--token-floor", "18446744073709551615", "--yes"]);
     assert_eq!(high.code, 2, "{}", high.err);
     assert!(high.err.contains("a floor is a number from 1 to 2305843009213693952"), "{}", high.err);
+}
+
+/// Copies a data folder. It has no folders in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder can be created");
+    for file in fs::read_dir(from).expect("it exists") {
+        let file = file.expect("it can be listed").path();
+        fs::copy(&file, to.join(file.file_name().expect("a name"))).expect("it can be copied");
+    }
+}
+
+#[test]
+fn an_older_copy_of_a_data_folder_is_refused() {
+    let mut cluster = Cluster::new(&["a,priority=3", "b,priority=2", "c"], &[]);
+    cluster.start(&ALL);
+    cluster.wait_for_agreement(&ALL, |_| true);
+    let [data, old, newest] = ["c/data", "c/old", "c/newest"].map(|path| cluster.folder().join(path));
+    cluster.kill("c");
+    copy(&data, &old);
+    cluster.start(&["c"]);
+    for to in ["b", "a", "b"] {
+        cluster.wait_for_agreement(&ALL, |_| true);
+        let moved = cluster.run("a", &["transfer", "leader", "--to", to]);
+        assert_eq!((moved.code, moved.err.as_str()), (0, ""), "to {to}");
+    }
+    cluster.wait_for_agreement(&ALL, |leader| leader == "b");
+    let last = token(&cluster, "a");
+    cluster.kill("c");
+    fs::rename(&data, &newest).expect("it exists");
+    copy(&old, &data);
+    // Whoever leads: `a` is gone, and the copy and `b` would be a majority.
+    cluster.kill("a");
+    for start in ["first", "second"] {
+        let error = cluster.start_and_wait_for_exit("c");
+        assert!(error.contains("is older than the one that the cluster has seen it run with"), "{start}: {error}");
+        assert!(error.contains("help: put the folder back that the node ran with last"), "{start}: {error}");
+    }
+    fs::remove_dir_all(&data).expect("it exists");
+    fs::rename(&newest, &data).expect("it exists");
+    cluster.start(&["c"]);
+    cluster.wait_for_agreement(&["b", "c"], |_| true);
+    let moved = cluster.run("b", &["transfer", "leader", "--to", "c"]);
+    assert_eq!((moved.code, moved.err.as_str()), (0, ""));
+    assert!(token(&cluster, "c") > last);
 }

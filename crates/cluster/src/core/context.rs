@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::{ClientId, Output};
 use crate::api::Reply;
 use crate::clock::Timestamp;
+use crate::store::DiskPosition;
 use crate::wire::{Message, Relay};
 
 /// What the parts of the core want done, in order.
@@ -43,6 +44,8 @@ pub(crate) struct Context<'a> {
     pub now: Timestamp,
     /// Wall-clock time, for display.
     pub unix_ms: u64,
+    /// Where this node's log ends.
+    pub disk: DiskPosition,
     /// Who is up.
     pub liveness: &'a Liveness,
     pub(super) settings: &'a Settings,

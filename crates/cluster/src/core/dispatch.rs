@@ -47,6 +47,9 @@ impl Core {
                         self.out.outputs.push(Output::ConfigDiffers { member: from, parts });
                     }
                 }
+                let (store_id, position) = (candidacy.store_id, candidacy.disk);
+                let (parts, mut context) = self.split();
+                parts.arbiter.handle_introduction(from, store_id, position, &mut context);
             }
             _ => {}
         }
@@ -164,5 +167,6 @@ fn is_for_members_only(message: &Message) -> bool {
             | Message::ForwardedRequest(_)
             | Message::StatePiece(_)
             | Message::UnknownDisk
+            | Message::OldDisk(_)
     )
 }

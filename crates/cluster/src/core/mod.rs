@@ -124,6 +124,8 @@ pub(crate) enum Exit {
     Removed,
     /// Its disk is not the one that the cluster registered for it, so its votes may be lost.
     UnknownDisk,
+    /// Its disk is an older copy of the one that others have seen, so votes and entries are lost.
+    OldDisk,
     /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
     Unreadable {
         /// The index of the log entry, or of the last entry of a snapshot.

@@ -138,6 +138,8 @@ pub enum Exit {
     Removed,
     /// Its disk is not the one that the cluster registered for it, so its votes may be lost.
     UnknownDisk,
+    /// Its disk is an older copy of the one that other members have seen, so votes and entries are lost.
+    OldDisk,
     /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
     Unreadable {
         /// The index of the log entry, or of the last entry of a snapshot.
@@ -153,6 +155,7 @@ impl From<core::Exit> for Exit {
             core::Exit::Left => Exit::Left,
             core::Exit::Removed => Exit::Removed,
             core::Exit::UnknownDisk => Exit::UnknownDisk,
+            core::Exit::OldDisk => Exit::OldDisk,
             core::Exit::Unreadable { index, error } => Exit::Unreadable { index, error: error.to_string() },
         }
     }

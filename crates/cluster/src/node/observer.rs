@@ -214,6 +214,7 @@ mod tests {
         let candidacy = Candidacy {
             incarnation: 1,
             store_id: 1,
+            disk: Default::default(),
             health: 1,
             disk_fails: false,
             digest: Default::default(),

@@ -339,6 +339,10 @@ fn exit_reason(exit: &Exit) -> String {
         Exit::UnknownDisk => {
             "its data folder is not the one that its votes were stored in; remove this member and add it as a new one"
         }
+        Exit::OldDisk => {
+            "its data folder is an older copy of the one that it ran with before, and lacks votes; put the newest folder \
+             back, or remove this member and add it as a new one"
+        }
         Exit::Unreadable { index, error } => {
             return format!("at log index {index}, {error}; run a version of the program that reads it");
         }

@@ -55,7 +55,8 @@
 //! So every flipped bit is detected, and every file that is shorter than its blocks say. Two kinds of damage still look
 //! like a crash: whole blocks that turn into zeros, together with all later blocks that were written when they were
 //! durable; and a file truncated to exactly a length that it once had, a multiple of 1 MiB. Both require a disk that
-//! loses acknowledged data, or intent. A checksum cannot detect a folder that was restored from an old backup.
+//! loses acknowledged data, or intent. A checksum cannot detect a folder that was restored from an old backup; the
+//! other members do (`core::arbiter::raft::disks`).
 //!
 //! In one case a crash looks like damage: the host loses power while the kernel copies a write into a block that is
 //! being written to the disk at that moment. Then the node does not start although it could, which is the safe choice.
@@ -73,6 +74,7 @@ mod files;
 #[cfg(feature = "testkit")]
 pub(crate) mod fuzzing;
 mod header;
+mod known_disks;
 mod latency;
 mod log;
 mod offline;
@@ -92,6 +94,7 @@ pub(crate) use blobs::Blobs;
 pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub(crate) use error::StoreError;
 pub(crate) use header::Identity;
+pub(crate) use known_disks::{DiskPosition, KnownDisk, KnownDisks, Refusal};
 pub(crate) use log::Store;
 pub(crate) use offline::OfflineStore;
 pub(crate) use raft_storage::RaftStorage;
@@ -133,6 +136,10 @@ pub(crate) struct Write {
     /// For a snapshot that this node took: entries after this index are kept. `None` means that the snapshot came from
     /// another node, and no entry is kept.
     pub keep_after: Option<u64>,
+    /// What is known of other members' disks, if it changed. It replaces everything that was known before.
+    pub disks: Option<KnownDisks>,
+    /// The cluster has refused this disk.
+    pub refused: Option<Refusal>,
     /// Whether the write must be durable before it is acknowledged.
     pub sync: bool,
 }

@@ -11,6 +11,7 @@ use super::StoreError;
 use super::Write;
 use super::blobs::Blobs;
 use super::state::State;
+use super::{KnownDisks, Refusal};
 
 /// The persistent state in memory, including writes that are not on disk yet, as a [`raft::Storage`]. Clones share the
 /// same state. The default is the state of a new store.
@@ -95,6 +96,32 @@ impl RaftStorage {
     /// Takes the blobs that were on disk at the start.
     pub(crate) fn take_blobs(&self) -> Blobs {
         std::mem::take(&mut self.inner.borrow_mut().state.blobs)
+    }
+
+    /// What is known of other members' disks.
+    pub(crate) fn known_disks(&self) -> KnownDisks {
+        self.inner.borrow().state.disks.clone()
+    }
+
+    /// Sets what is known of other members' disks.
+    pub(crate) fn set_known_disks(&self, disks: KnownDisks) {
+        self.inner.borrow_mut().state.disks = disks;
+    }
+
+    /// Why the cluster refused this disk, if it did.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.inner.borrow().state.refused
+    }
+
+    /// The cluster has refused this disk.
+    pub(crate) fn set_refused(&self, refusal: Refusal) {
+        self.inner.borrow_mut().state.refused = Some(refusal);
+    }
+
+    /// A copy that does not change with this one.
+    #[cfg(test)]
+    pub(crate) fn copy(&self) -> RaftStorage {
+        RaftStorage::new(self.state())
     }
 
     /// The number of entries.

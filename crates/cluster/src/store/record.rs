@@ -4,12 +4,13 @@
 use std::fmt;
 
 use bytes::Bytes;
+use hustings_protocol::Id;
 use raft::eraftpb::{ConfState, Entry, EntryType, HardState, Snapshot};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::state::State;
-use super::{Identity, StoreError, Write};
+use super::{Identity, KnownDisk, KnownDisks, Refusal, StoreError, Write};
 
 /// The most bytes of entries in one batch of a new file; a single larger entry gets its own batch.
 const CHUNK: usize = 4 << 20;
@@ -26,6 +27,10 @@ enum Record {
     Entries(Vec<SavedEntry>),
     /// The hard state, which replaces the previous one.
     Vote { term: u64, vote: u64, commit: u64 },
+    /// What is known of other members' disks, which replaces what was known before.
+    Disks(Vec<(Id, KnownDisk)>),
+    /// The cluster has refused this disk.
+    Refused(Refusal),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -151,6 +156,10 @@ fn vote(hard_state: &HardState) -> Record {
     Record::Vote { term: hard_state.term, vote: hard_state.vote, commit: hard_state.commit }
 }
 
+fn disks(known: &KnownDisks) -> Record {
+    Record::Disks(known.iter().map(|(id, disk)| (*id, *disk)).collect())
+}
+
 fn encode(records: impl IntoIterator<Item = Record>) -> Result<Vec<u8>, StoreError> {
     let encode_error = |error| StoreError::OutOfOrder(format!("cannot encode the record: {error}"));
     records.into_iter().try_fold(Vec::new(), |bytes, record| postcard::to_extend(&record, bytes).map_err(encode_error))
@@ -181,7 +190,9 @@ pub(super) fn encode_all(identity: &Identity, state: &State) -> Result<Vec<Vec<u
     for chunk in chunks {
         batches.push(encode([Record::Entries(chunk)])?);
     }
-    batches.push(encode([vote(&state.hard_state)])?);
+    let known = (!state.disks.is_empty()).then(|| disks(&state.disks));
+    let last = [vote(&state.hard_state)].into_iter().chain(known).chain(state.refused.map(Record::Refused));
+    batches.push(encode(last)?);
     Ok(batches)
 }
 
@@ -190,7 +201,8 @@ pub(super) fn encode_writes<'a>(writes: impl Iterator<Item = &'a Write>) -> Resu
     encode(writes.flat_map(|write| {
         let entries =
             (!write.entries.is_empty()).then(|| Record::Entries(write.entries.iter().map(SavedEntry::from).collect()));
-        entries.into_iter().chain(write.hard_state.as_ref().map(vote))
+        let known = write.disks.as_ref().map(disks).into_iter().chain(write.refused.map(Record::Refused));
+        entries.into_iter().chain(write.hard_state.as_ref().map(vote)).chain(known)
     }))
 }
 
@@ -244,6 +256,8 @@ impl Replay<'_> {
                 self.state.hard_state.vote = vote;
                 self.state.hard_state.commit = commit;
             }
+            (Record::Disks(known), 1.., _) => self.state.disks = known.into_iter().collect(),
+            (Record::Refused(refusal), 1.., _) => self.state.refused = Some(refusal),
             _ => return Err("records in the wrong order".to_string()),
         }
         Ok(())

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
 use super::blobs::{self, Blobs};
-use super::{StoreError, Write};
+use super::{KnownDisks, Refusal, StoreError, Write};
 
-/// Hard state, log, snapshot and blobs.
+/// Hard state, log, snapshot, blobs, and what is known of disks.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct State {
     pub(super) hard_state: HardState,
@@ -21,6 +21,10 @@ pub(super) struct State {
     pub(super) bytes: usize,
     /// The bytes of offices' states. They share their memory with the entries.
     pub(super) blobs: Blobs,
+    /// What is known of other members' disks.
+    pub(super) disks: KnownDisks,
+    /// Why the cluster refused this disk, if it did.
+    pub(super) refused: Option<Refusal>,
 }
 
 /// No index is larger, so that index arithmetic cannot overflow.
@@ -142,6 +146,10 @@ impl State {
         if let Some(hard_state) = &write.hard_state {
             self.hard_state = hard_state.clone();
         }
+        if let Some(disks) = &write.disks {
+            self.disks.clone_from(disks);
+        }
+        self.refused = write.refused.or(self.refused);
         self.check_commit()
     }
 

@@ -12,6 +12,7 @@ use crate::clock::Timestamp;
 use crate::config::{ConfigDigest, Mode, Preempt};
 use crate::core::table::{OfficeName, StatePiece, UploadId};
 use crate::golden;
+use crate::store::{DiskPosition, KnownDisk};
 use crate::timing::LeaseTerms;
 
 /// Fails to compile when a message is added, which then also belongs into `every_message`.
@@ -47,6 +48,8 @@ fn name(message: &Message) -> &'static str {
         Message::BlobPiece { .. } => "blob-piece",
         Message::TimeRequest { .. } => "time-request",
         Message::TimeResponse { .. } => "time-response",
+        Message::DiskMark(_) => "disk-mark",
+        Message::OldDisk(_) => "old-disk",
     }
 }
 
@@ -81,9 +84,11 @@ fn every_message() -> Vec<Message> {
         terms: LeaseTerms { lease: ms(300), stop: ms(10) },
     };
     let refusal = RequestError { code: "busy".to_string(), message: "try again".to_string() };
+    let position = DiskPosition { term: 5, log_term: 4, index: 300 };
     let candidacy = Candidacy {
         incarnation: 1 << 60,
         store_id: 7,
+        disk: position,
         health: 90,
         disk_fails: true,
         digest: ConfigDigest::default(),
@@ -142,6 +147,8 @@ fn every_message() -> Vec<Message> {
         Message::BlobPiece { blob: 300, piece: 7, data: Some(vec![1, 2].into()) },
         Message::TimeRequest { sent: Timestamp(1 << 40) },
         Message::TimeResponse { sent: Timestamp(1 << 40), received: Timestamp(300), replied: Timestamp(301) },
+        Message::DiskMark(position),
+        Message::OldDisk(KnownDisk { store_id: 7, reached: position }),
     ];
     all.extend(raft_messages());
     all

@@ -67,6 +67,8 @@ kinds! {
     BlobPiece = "blob-piece",
     TimeRequest = "time-request",
     TimeResponse = "time-response",
+    DiskMark = "disk-mark",
+    OldDisk = "old-disk",
 }
 
 /// What a message is about. A number is 0 if the message has none.
@@ -137,6 +139,8 @@ impl Message {
             Message::BlobPiece { .. } => MessageKind::BlobPiece,
             Message::TimeRequest { .. } => MessageKind::TimeRequest,
             Message::TimeResponse { .. } => MessageKind::TimeResponse,
+            Message::DiskMark(_) => MessageKind::DiskMark,
+            Message::OldDisk(_) => MessageKind::OldDisk,
         }
     }
 
@@ -149,6 +153,7 @@ impl Message {
                 Subject::of_term(leader.or_else(follower).unwrap_or(0))
             }
             Message::Raft(message) => Subject::of_term(message.term()),
+            Message::DiskMark(reached) => Subject::of_term(reached.term),
             Message::PollRequest { term, .. } | Message::PollResponse { term, .. } => Subject::of_term(*term),
             Message::Candidacy(Candidacy { added, removed, .. }) => Subject::of_only(added.iter().chain(removed)),
             Message::Claims(Claims { added, removed, .. }) => {

@@ -9,6 +9,7 @@ use crate::api::{ChangeReason, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::config::{ConfigDigest, Mode, Preempt, office_name};
 use crate::core::table::{OfficeName, PIECE_BYTES, StatePiece};
+use crate::store::{DiskPosition, KnownDisk};
 use crate::timing::LeaseTerms;
 
 /// The maximum length of a list in a message. It exceeds the number of members of a cluster. Longer lists of offices
@@ -111,7 +112,7 @@ pub(crate) enum Message {
         /// The commit index at some time after the request was sent.
         committed: u64,
     },
-    /// From the arbiter's leader: the receiver's disk is not the one that is registered for it.
+    /// The receiver's disk is not the one that is registered for it.
     UnknownDisk,
     /// The sender is about to stop, and no longer acts as a holder.
     Leave,
@@ -162,6 +163,10 @@ pub(crate) enum Message {
         /// When the response was sent, on the responder's clock.
         replied: Timestamp,
     },
+    /// How far the sender's disk certainly is: what it will still hold after every restart.
+    DiskMark(DiskPosition),
+    /// The receiver's disk is older than this, which the sender remembers of it.
+    OldDisk(KnownDisk),
 }
 
 /// A sign of life.
@@ -207,6 +212,8 @@ pub(crate) struct Candidacy {
     pub incarnation: u64,
     /// Identifies its disk.
     pub store_id: u64,
+    /// Where the log on it ends.
+    pub disk: DiskPosition,
     /// Its health score, 0–100.
     pub health: u8,
     /// Whether its disk does not take writes.

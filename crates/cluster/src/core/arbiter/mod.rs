@@ -29,6 +29,7 @@ use super::context::Context;
 use super::table::{Command, Holder, OfficeName, PieceEffect, Table};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
+use crate::store::DiskPosition;
 use crate::wire::{Heartbeat, Message};
 
 /// The disk of this node does not take writes.
@@ -199,6 +200,16 @@ pub(crate) trait Arbiter {
     /// A member announced another disk or health score, or the members changed.
     fn handle_announcements(&mut self, context: &mut Context<'_>) {
         let _ = context;
+    }
+
+    /// Where this node's log ends, for its introduction to others.
+    fn disk_position(&self) -> DiskPosition {
+        DiskPosition::default()
+    }
+
+    /// A member introduced itself, with this disk, on which its log ends here.
+    fn handle_introduction(&mut self, id: Id, store_id: u64, position: DiskPosition, context: &mut Context<'_>) {
+        let _ = (id, store_id, position, context);
     }
 
     /// The node's elections have this result for an office; `None` if they have none, or if this node is no candidate.

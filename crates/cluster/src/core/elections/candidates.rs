@@ -237,11 +237,12 @@ impl Candidates {
         context: &Context<'_>,
     ) -> Message {
         let (incarnation, store_id) = (context.settings.incarnation, context.settings.store_id);
-        let (health, disk_fails) = (self.announced_health, self.announced_disk_fails);
+        let (disk, health, disk_fails) = (context.disk, self.announced_health, self.announced_disk_fails);
         let digest = context.settings.digest;
         Message::Candidacy(Candidacy {
             incarnation,
             store_id,
+            disk,
             health,
             disk_fails,
             digest,

@@ -2,8 +2,8 @@
 
 use super::Known;
 use crate::api::RequestError;
-use crate::core::context::Context;
 use crate::config::Mode;
+use crate::core::context::Context;
 use crate::core::table::MAX_STATES;
 
 pub(super) fn refusal(code: &str, message: String) -> RequestError {

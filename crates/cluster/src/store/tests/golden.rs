@@ -10,7 +10,7 @@ use crate::golden;
 use crate::store::block::{self, BLOCK, Batch};
 use crate::store::header::Identity;
 use crate::store::state::State;
-use crate::store::{Write, record};
+use crate::store::{DiskPosition, KnownDisk, Refusal, Write, record};
 
 fn identity() -> Identity {
     Identity { cluster: "shop".to_string(), id: Id(3), store: 7 }
@@ -37,10 +37,13 @@ fn initial() -> State {
 
 /// What is written later, as one batch.
 fn later() -> Write {
+    let reached = DiskPosition { term: 7, log_term: 5, index: 301 };
     Write {
         number: 1,
         hard_state: Some(hard_state(7, 3, 301)),
         entries: vec![entry(302, 7, 600, 5)],
+        disks: Some([(Id(2), KnownDisk { store_id: 9, reached })].into()),
+        refused: Some(Refusal::OldDisk),
         sync: true,
         ..Write::default()
     }

@@ -144,7 +144,7 @@ impl SimCluster {
                 self.hosts[node].store.as_mut().into_iter().for_each(Store::maintain);
             }
             Some(Err(error)) if error.is_transient() => {
-                self.drive(node, |core, now| core.handle_disk_failed(now));
+                self.drive(node, |core, now| core.handle_disk_failed(&error.to_string(), now));
                 let incarnation = self.hosts[node].incarnation;
                 self.schedule(100 * MS, EventKind::Persisted { at: node, incarnation, number });
             }

@@ -28,6 +28,8 @@ pub(super) struct Host {
     pub(super) tried: u64,
     /// The disk that was replaced by a blank one.
     pub(super) replaced: Option<Fake>,
+    /// The disk that was replaced by an older copy of it.
+    pub(super) newest: Option<Fake>,
     pub(super) frozen: bool,
     pub(super) is_leaving: bool,
     pub(super) deferred: Vec<EventKind>,

@@ -2,6 +2,7 @@
 
 mod authority;
 mod clients;
+mod copies;
 mod events;
 mod hosts;
 mod links;
@@ -217,6 +218,11 @@ impl SimCluster {
                 Output::Exit(Exit::UnknownDisk) if self.hosts[node].has_blank_disk() => {
                     self.kill(node);
                     self.hosts[node].restore_disk();
+                    return;
+                }
+                Output::Exit(Exit::OldDisk) if self.hosts[node].newest.is_some() => {
+                    self.kill(node);
+                    self.put_newest_disk_back(node);
                     return;
                 }
                 Output::Exit(why) => panic!("seed {}: node {node} exits: {why:?}", self.seed),

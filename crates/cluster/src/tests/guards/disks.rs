@@ -7,7 +7,7 @@ use raft::eraftpb::{self, ConfState, HardState, MessageType, Snapshot};
 use super::harness::{TestCluster, config, members};
 use crate::core::table::Table;
 use crate::member::Role;
-use crate::store::{RaftStorage, Write};
+use crate::store::{DiskPosition, RaftStorage, Write};
 use crate::wire::{Candidacy, Message, RaftMessage};
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
@@ -72,9 +72,11 @@ fn a_blank_disk_votes_only_for_blank_disks() {
 
 /// What incarnation 7 of node 2 announces with this disk.
 fn candidacy(store_id: u64) -> Message {
+    let disk = DiskPosition { term: 1 << 40, log_term: 1 << 40, index: 1 << 40 };
     Message::Candidacy(Candidacy {
         incarnation: 7,
         store_id,
+        disk,
         health: 100,
         disk_fails: false,
         digest: Default::default(),

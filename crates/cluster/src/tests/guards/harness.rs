@@ -113,7 +113,7 @@ impl TestCluster {
             TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads, lost_snapshots, lost_entries, stopped };
         for (config, storage) in nodes {
             let incarnation = incarnation(config.node.0);
-            cluster.insert(config, storage, incarnation);
+            cluster.insert(config, storage, incarnation, None);
         }
         let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
         for &one in &ids {
@@ -125,9 +125,11 @@ impl TestCluster {
     }
 
     /// Creates a core.
-    fn insert(&mut self, config: Config, disk: RaftStorage, incarnation: u64) {
+    fn insert(&mut self, config: Config, disk: RaftStorage, incarnation: u64, store_id: Option<u64>) {
         let node = config.node.0;
-        let (store_id, disabled_rules, storage) = (70 + node, DisabledRules::default(), disk.clone());
+        let store_id = store_id.unwrap_or(70 + node);
+        self.stopped.remove(&node);
+        let (disabled_rules, storage) = (DisabledRules::default(), disk.clone());
         let setup = Setup { config: config.clone(), incarnation, store_id, storage, seed: node, disabled_rules };
         let core = Core::new(setup, self.now).expect("the disk is valid");
         let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
@@ -152,13 +154,26 @@ impl TestCluster {
     /// Starts one more node with an empty disk, connected with all others.
     pub(crate) fn start(&mut self, config: Config) {
         let node = config.node.0;
-        self.insert(config, RaftStorage::empty(), incarnation(node));
+        self.insert(config, RaftStorage::empty(), incarnation(node), None);
         self.connect(node);
     }
 
     /// Changes the configuration of a node, from its next start on.
     pub(crate) fn change_config(&mut self, node: u64, change: impl FnOnce(&mut Config)) {
         change(&mut self.node(node).config);
+    }
+
+    /// Starts one more node with this disk, connected with all others.
+    pub(crate) fn start_with(&mut self, config: Config, disk: RaftStorage, incarnation: u64, store_id: u64) {
+        let node = config.node.0;
+        self.insert(config, disk, incarnation, Some(store_id));
+        self.connect(node);
+    }
+
+    /// Kills a node, and starts it again with another content of its disk.
+    pub(crate) fn restart_with(&mut self, node: u64, disk: RaftStorage) {
+        self.node(node).disk = disk;
+        self.restart(node);
     }
 
     /// Kills a node, and starts it again with its disk. Everything that it had written is durable.
@@ -168,7 +183,7 @@ impl TestCluster {
             (this.config.clone(), this.disk.clone(), this.incarnation + 100)
         };
         self.kill(node);
-        self.insert(config, disk, incarnation);
+        self.insert(config, disk, incarnation, None);
         self.connect(node);
     }
 

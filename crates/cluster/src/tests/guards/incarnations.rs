@@ -43,6 +43,7 @@ pub(super) fn candidacy(incarnation: u64, store_id: u64) -> Message {
         incarnation,
         store_id,
         disk_fails: false,
+        disk: Default::default(),
         health: 100,
         digest: Default::default(),
         version: 1,

@@ -14,6 +14,7 @@ mod lease_terms;
 mod local_leases;
 mod membership;
 mod modes;
+mod old_disks;
 mod quorums;
 mod relays;
 mod requests;

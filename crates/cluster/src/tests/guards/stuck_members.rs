@@ -91,7 +91,7 @@ fn a_leader_of_the_arbiter_whose_disk_fails_is_replaced_at_once() {
     for heals in [false, true] {
         let mut cluster = cluster(Mode::Fenced);
         assert_eq!(cluster.node(2).core.arbiter_leader(), Some(Id(1)));
-        cluster.drive(1, |core, now| core.handle_disk_failed(now));
+        cluster.drive(1, |core, now| core.handle_disk_failed("no space", now));
         if heals {
             cluster.drive(1, |core, now| core.handle_persisted(0, now));
         }
@@ -124,9 +124,11 @@ fn an_office_is_granted_although_its_election_does_not_end() {
     for node in [1, 2] {
         cluster.drive(node, |core, now| core.handle_connected(Id(3), 7, now));
         let (incarnation, store_id, health, digest, version, base) = (7, 73, 100, Default::default(), 1, None);
+        let disk = Default::default();
         let (added, removed) = (vec!["job".into(), "leader".into()], Vec::new());
         let disk_fails = false;
-        let candidacy = Candidacy { incarnation, store_id, health, disk_fails, digest, version, base, added, removed };
+        let candidacy =
+            Candidacy { incarnation, store_id, disk, health, disk_fails, digest, version, base, added, removed };
         cluster.deliver(3, node, Message::Candidacy(candidacy));
     }
     cluster.campaign(2, 2, "job", None);

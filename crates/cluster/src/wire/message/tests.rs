@@ -38,10 +38,11 @@ fn rejects_invalid_office_names() {
         let claim = Claim { office: office.clone(), mode, preempt, terms };
         let lists = [(vec!["leader".into(), office.clone()], vec![]), (vec![], vec![office.clone()])];
         let candidacies = lists.map(|(added, removed)| {
+            let disk = DiskPosition::default();
             let (incarnation, store_id, digest, version, base) = (1, 1, ConfigDigest::default(), 1, None);
             let (health, disk_fails) = (100, false);
             let candidacy =
-                Candidacy { incarnation, store_id, health, disk_fails, digest, version, base, added, removed };
+                Candidacy { incarnation, store_id, disk, health, disk_fails, digest, version, base, added, removed };
             Message::Candidacy(candidacy)
         });
         let messages = vec![

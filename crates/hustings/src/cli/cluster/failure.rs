@@ -69,6 +69,11 @@ pub(crate) enum ClusterFailure {
     /// The node runs with another store than the one that the cluster knows.
     #[error("the data folder of this node is not the one that the cluster knows, so its votes may be lost")]
     UnknownDisk,
+    /// The node runs with an older copy of its store.
+    #[error(
+        "the data folder of this node is older than the one that the cluster has seen it run with, so it lacks votes"
+    )]
+    OldDisk,
     /// A data folder could not be inspected, copied or recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
@@ -124,6 +129,11 @@ impl ClusterFailure {
             ClusterFailure::UnknownDisk => {
                 let help =
                     "run `hustings members remove NAME`, then `hustings members add NAME=…` to make it a new member";
+                (Exit::CouldNot, Some(help.to_string()))
+            }
+            ClusterFailure::OldDisk => {
+                let help = "put the folder back that the node ran with last; if it is lost, run `hustings members remove \
+                            NAME`, then `hustings members add NAME=…` to make it a new member";
                 (Exit::CouldNot, Some(help.to_string()))
             }
             ClusterFailure::Unreadable { .. } => {

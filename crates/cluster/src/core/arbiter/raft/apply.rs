@@ -27,7 +27,11 @@ impl RaftArbiter {
                 };
                 context.send(to, Message::Raft(message));
             }
-            for write in ready.writes {
+            for mut write in ready.writes {
+                if write.sync {
+                    write.disks = self.disks.take_unwritten();
+                    write.disks.iter().for_each(|known| self.consensus.note_known_disks(known.clone()));
+                }
                 self.unwritten.get_or_insert((write.number, context.now)).0 = write.number;
                 context.push(Output::Write(write));
             }
@@ -97,7 +101,7 @@ impl RaftArbiter {
         let is_grant = matches!(command, Command::Grant { .. });
         let took_effect = !is_void && self.table.apply(index, command);
         if is_registration {
-            self.check_disks(context);
+            self.check_registrations(context);
         }
         if is_deletion {
             self.blobs.release(&self.table.states);

@@ -39,7 +39,7 @@ impl RaftArbiter {
     }
 
     fn sees_quorum(&self, context: &Context<'_>) -> bool {
-        self.consensus.has_quorum(|id| context.liveness.is_up(id))
+        self.consensus.has_quorum(|id| context.liveness.is_up(id) && !self.disks.refuses(id))
     }
 
     /// This node's position in the order in which voters campaign for leadership of the log. The lowest-ranked voter

@@ -71,7 +71,7 @@ impl RaftArbiter {
     ) {
         let is_ahead = heartbeat.round > self.rounds.round();
         let is_current = self.consensus.is_leader() && heartbeat.term == self.consensus.term() && !is_ahead;
-        if !is_current || self.unknown_disks.contains(&from) {
+        if !is_current {
             return;
         }
         self.consensus.step_follower_heartbeat(from, heartbeat.term);

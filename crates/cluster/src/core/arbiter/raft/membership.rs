@@ -1,11 +1,9 @@
-//! Members join and leave, and their disks are registered.
+//! Members join and leave.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
-use raft::{GetEntriesContext, Storage};
 
 use super::RaftArbiter;
 use crate::api::RequestError;
@@ -13,9 +11,8 @@ use crate::clock::Timestamp;
 use crate::core::arbiter::ArbiterEvent;
 use crate::core::context::Context;
 use crate::core::requests::errors;
-use crate::core::table::{Command, EntryEffect, MemberEntry, decode_entry, encode_membership};
+use crate::core::table::{MemberEntry, encode_membership};
 use crate::member::Member;
-use crate::store::RaftStorage;
 use crate::wire::Message;
 
 /// A joining member votes when its log is at most this many entries behind the leader's.
@@ -23,31 +20,6 @@ const MAX_VOTER_LAG: u64 = 64;
 /// How long the leader waits for a member to install a snapshot before it sends one again. Messages to a member that
 /// hears nothing are lost without any sign of it, as long as its own messages arrive.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
-
-/// The disks that a log registers.
-pub(super) struct LoggedDisks {
-    by_member: BTreeMap<Id, u64>,
-    last_index: u64,
-}
-
-impl LoggedDisks {
-    pub(super) fn new(storage: &RaftStorage) -> Result<Self, raft::Error> {
-        let (first, last_index) = (storage.first_index()?, storage.last_index()?);
-        let entries = storage.entries(first, last_index + 1, None, GetEntriesContext::empty(false))?;
-        let registered = entries.iter().filter_map(|entry| match decode_entry(entry) {
-            Ok(EntryEffect::Command(Command::RegisterStore { id, store_id })) => Some((id, store_id)),
-            _ => None,
-        });
-        Ok(LoggedDisks { by_member: registered.collect(), last_index })
-    }
-
-    /// The disk of a member, 0 if there is none. When everything is applied, the table knows better: entries that were
-    /// not committed may have been replaced.
-    fn get(&self, id: Id, applied: u64) -> u64 {
-        let disk = self.by_member.get(&id).filter(|_| applied < self.last_index);
-        disk.copied().unwrap_or(0)
-    }
-}
 
 impl RaftArbiter {
     /// Proposes to add a member: as a learner of the log, which does not vote. [`RaftArbiter::promote_members`] makes
@@ -78,7 +50,7 @@ impl RaftArbiter {
         let is_ready = |entry: &&MemberEntry| {
             let (id, matched) = (entry.member.id, self.consensus.matched(entry.member.id));
             let has_caught_up = matched > 0 && matched + MAX_VOTER_LAG >= last_index;
-            let has_disk = entry.store_id != 0 && !self.unknown_disks.contains(&id);
+            let has_disk = entry.store_id != 0 && !self.disks.refuses(id);
             entry.is_joining && has_caught_up && has_disk && context.liveness.is_up(id)
         };
         if let Some(member) = self.table.members.values().find(is_ready).map(|entry| entry.member.clone()) {
@@ -148,41 +120,12 @@ impl RaftArbiter {
     /// A member was removed. If it led, this node knows that it no longer does, without waiting for its silence. The
     /// leader tells it, because it does not get the entry that removed it.
     pub(super) fn forget_member(&mut self, id: Id, context: &mut Context<'_>) {
-        self.unknown_disks.remove(&id);
-        self.pending_registrations.remove(&id);
+        self.disks.forget(id);
         if self.consensus.is_leader() && id != self.own {
             context.send(id, Message::Removed);
         }
         if self.consensus.leader() == Some(id) && id != self.own {
             self.handle_leader_lost(context);
-        }
-    }
-
-    /// The disk that is registered for a member, 0 if there is none. `None` if it is no member.
-    fn registered_disk(&self, id: Id) -> Option<u64> {
-        let applied = self.table.members.get(&id)?.store_id;
-        let logged = || self.logged_disks.get(id, self.consensus.applied());
-        Some(if applied != 0 { applied } else { logged() })
-    }
-
-    /// Rejects members whose disk is not the registered one. The leader registers new disks.
-    pub(super) fn check_disks(&mut self, context: &mut Context<'_>) {
-        let peers: Vec<(Id, u64)> =
-            context.liveness.peers().filter_map(|(id, peer)| Some((id, peer.store_id?))).collect();
-        for (id, store_id) in peers.into_iter().chain([(self.own, self.store_id)]) {
-            match self.registered_disk(id) {
-                Some(0) if self.consensus.is_leader() && !self.pending_registrations.contains(&id) => {
-                    if self.consensus.propose(Command::RegisterStore { id, store_id }.encode()) {
-                        self.pending_registrations.insert(id);
-                    }
-                }
-                Some(known) if known != 0 && known != store_id => {
-                    if self.unknown_disks.insert(id) {
-                        context.send(id, Message::UnknownDisk);
-                    }
-                }
-                _ => _ = self.unknown_disks.remove(&id),
-            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
 //! - [`polls`]: linearizable reads.
-//! - [`membership`]: members join and leave, and their disks are registered.
+//! - [`membership`]: members join and leave; [`disks`]: whose disk is trusted.
 //!
 //! The leader of the log is the coordinator. A token is the log index of its grant.
 
@@ -13,12 +13,13 @@ mod apply;
 mod blobs;
 mod campaigns;
 mod consensus;
+mod disks;
 mod heartbeats;
 mod lease_rounds;
 mod membership;
 mod polls;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,8 +27,8 @@ use hustings_protocol::Id;
 
 use self::blobs::Blobs;
 use self::consensus::{Campaign, Consensus, Place, Ready};
+use self::disks::Disks;
 use self::lease_rounds::{LeaseRounds, SentAnswers};
-use self::membership::LoggedDisks;
 use self::polls::Polls;
 use super::{Arbiter, ArbiterEvent, DiskFailure};
 use crate::api::RequestError;
@@ -37,7 +38,7 @@ use crate::core::context::Context;
 use crate::core::requests::errors;
 use crate::core::settings::StartError;
 use crate::core::table::{Command, Holder, Table};
-use crate::store::RaftStorage;
+use crate::store::{DiskPosition, RaftStorage, Refusal};
 use crate::wire::{Heartbeat, Message, RaftMessage};
 
 /// After how long a write that neither succeeds nor fails counts as failed.
@@ -69,13 +70,7 @@ pub(in crate::core) struct RaftArbiter {
     votes: (u64, Timestamp),
     polls: Polls,
     last_read: u64,
-    /// Members whose disk is not the one that was registered for them.
-    unknown_disks: BTreeSet<Id>,
-    /// The disks that the log registered when this node started. How much of the log is committed, a restarted node
-    /// learns only from a leader.
-    logged_disks: LoggedDisks,
-    /// Members whose registration is proposed but not committed yet.
-    pending_registrations: BTreeSet<Id>,
+    disks: Disks,
     /// Members that a snapshot was sent to, and since when they have not installed it.
     snapshots_since: BTreeMap<Id, Timestamp>,
     /// The last term in which this node noticed that it leads.
@@ -102,12 +97,13 @@ impl RaftArbiter {
         skips_durability: bool,
         now: Timestamp,
     ) -> Result<Self, StartError> {
-        let logged_disks = LoggedDisks::new(&storage)?;
         let blobs = Blobs::load(storage.take_blobs(), &table.states)?;
-        Ok(RaftArbiter {
+        let consensus = Consensus::new(own, storage.clone(), Campaign::default(), skips_durability)?;
+        let disks = Disks::new(&storage, consensus.position(), skips_durability)?;
+        let mut arbiter = RaftArbiter {
             own,
             store_id,
-            consensus: Consensus::new(own, storage, Campaign::default(), skips_durability)?,
+            consensus,
             ready: Ready::default(),
             table,
             blobs,
@@ -119,9 +115,7 @@ impl RaftArbiter {
             votes: (0, Timestamp::ZERO),
             polls: Polls::default(),
             last_read: 0,
-            unknown_disks: BTreeSet::new(),
-            logged_disks,
-            pending_registrations: BTreeSet::new(),
+            disks,
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
             disk_failure: None,
@@ -130,7 +124,9 @@ impl RaftArbiter {
             is_halted: false,
             submitted: BTreeMap::new(),
             events: VecDeque::new(),
-        })
+        };
+        storage.refusal().into_iter().for_each(|refusal| arbiter.handle_refusal(refusal));
+        Ok(arbiter)
     }
 
     /// Notices that this node became the leader.
@@ -139,7 +135,7 @@ impl RaftArbiter {
             return;
         }
         self.leading_term = self.consensus.term();
-        self.pending_registrations.clear();
+        self.disks.handle_leadership();
         let (term, voted) = self.votes;
         // After a recovery from one member's disk, votes say nothing about what the lost members confirmed.
         let is_known = term == self.leading_term && !self.table.recovered;
@@ -149,9 +145,6 @@ impl RaftArbiter {
     }
 
     fn handle_raft(&mut self, from: Id, message: &RaftMessage, context: &mut Context<'_>) {
-        if self.unknown_disks.contains(&from) {
-            return;
-        }
         if let Some(term) = message.granted_vote().filter(|term| *term == self.consensus.term()) {
             let supported = context.now - message.lease_age();
             let earlier = if self.votes.0 == term { self.votes.1 } else { Timestamp::ZERO };
@@ -253,6 +246,7 @@ impl Arbiter for RaftArbiter {
             self.handle_disk_failed(DISK_HANGS, context);
         }
         self.consensus.tick();
+        self.tell_disk_mark(context);
         self.observe_leadership(context);
         self.repeat_blob_requests(context);
         if self.consensus.is_leader() {
@@ -268,6 +262,10 @@ impl Arbiter for RaftArbiter {
 
     fn handle_message(&mut self, from: Id, message: Message, context: &mut Context<'_>) {
         match message {
+            Message::UnknownDisk => self.handle_refusal(Refusal::UnknownDisk),
+            Message::OldDisk(known) => self.handle_old_disk(known),
+            _ if self.disks.refuses(from) => {}
+            Message::DiskMark(reached) => self.handle_disk_mark(from, reached, context),
             Message::Heartbeat(heartbeat) => self.handle_heartbeat(from, heartbeat, context),
             Message::Raft(message) => self.handle_raft(from, &message, context),
             Message::ReadIndexRequest { number } => {
@@ -279,7 +277,7 @@ impl Arbiter for RaftArbiter {
                     context.send(from, Message::PollResponse { term, poll });
                 }
             }
-            Message::PollResponse { term, poll } if !self.unknown_disks.contains(&from) => {
+            Message::PollResponse { term, poll } => {
                 self.polls.handle_response(from, term, poll, &self.consensus, context);
             }
             Message::ReadIndexResponse { number, committed } if number <= self.last_read => {
@@ -287,7 +285,6 @@ impl Arbiter for RaftArbiter {
             }
             Message::BlobRequest { blob, piece } => self.handle_blob_request(from, blob, piece, context),
             Message::BlobPiece { blob, piece, data } => self.handle_blob_piece(from, (blob, piece), data, context),
-            Message::UnknownDisk => self.events.push_back(ArbiterEvent::Exit(Exit::UnknownDisk)),
             Message::Removed if self.consensus.leader().is_none_or(|leader| leader == from) => {
                 self.events.push_back(ArbiterEvent::Exit(Exit::Removed));
             }
@@ -302,6 +299,8 @@ impl Arbiter for RaftArbiter {
             let heartbeat = Message::Heartbeat(Heartbeat { number: 0, leader: None, follower: None });
             context.send_heartbeat(id, heartbeat, false);
         }
+        let reached = self.own_disk_mark();
+        context.send(id, Message::DiskMark(reached));
         self.campaign_if_quorum_is_up(context);
     }
 
@@ -313,7 +312,15 @@ impl Arbiter for RaftArbiter {
     }
 
     fn handle_announcements(&mut self, context: &mut Context<'_>) {
-        self.check_disks(context);
+        self.check_registrations(context);
+    }
+
+    fn disk_position(&self) -> DiskPosition {
+        self.consensus.position()
+    }
+
+    fn handle_introduction(&mut self, id: Id, store_id: u64, position: DiskPosition, context: &mut Context<'_>) {
+        self.check_disk(id, store_id, position, context);
     }
 
     fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {

@@ -18,7 +18,7 @@ use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 pub(crate) use self::campaign::Campaign;
 pub(crate) use self::ready::{Committed, CommittedChange, Place, Ready};
 use crate::core::table::parse_membership;
-use crate::store::{BlobWrite, RaftStorage, Write};
+use crate::store::{BlobWrite, DiskPosition, KnownDisks, RaftStorage, Refusal, Write};
 use crate::wire::RaftMessage;
 
 /// After how many ticks without a quorum a leader steps down. This is a safety net: the failure detector is faster.
@@ -36,6 +36,8 @@ struct PendingWrite {
     write: u64,
     /// The library's number of the `Ready` that the write belongs to.
     ready_number: u64,
+    /// The term that is then durable.
+    term: u64,
     /// Messages that may only be sent when the write is durable.
     messages: Vec<eraftpb::Message>,
 }
@@ -49,6 +51,8 @@ pub(crate) struct Consensus {
     pending_writes: VecDeque<PendingWrite>,
     /// The number of the last write.
     last_write: u64,
+    /// How far the disk certainly is.
+    durable: DiskPosition,
     applied: u64,
     snapshot_index: u64,
     /// How many bytes were applied since the last snapshot.
@@ -70,7 +74,7 @@ impl Consensus {
     ) -> Result<Self, raft::Error> {
         let snapshot_index =
             storage.latest_snapshot().get_metadata().index.max(storage.first_index()?.saturating_sub(1));
-        let conf = storage.initial_state()?.conf_state;
+        let (conf, term) = (storage.initial_state()?.conf_state, storage.initial_state()?.hard_state.term);
         let config = Config {
             id: own.0,
             election_tick: ELECTION_TICKS,
@@ -93,6 +97,7 @@ impl Consensus {
             conf,
             pending_writes: VecDeque::new(),
             last_write: 0,
+            durable: DiskPosition { term, ..DiskPosition::default() },
             applied: snapshot_index,
             snapshot_index,
             applied_bytes: 0,
@@ -134,6 +139,24 @@ impl Consensus {
 
     pub(crate) fn committed(&self) -> u64 {
         self.node.raft.raft_log.committed
+    }
+
+    /// Where this node's log ends.
+    pub(crate) fn position(&self) -> DiskPosition {
+        let log = &self.node.raft.raft_log;
+        DiskPosition { term: self.term(), log_term: log.last_term(), index: log.last_index() }
+    }
+
+    /// How far the disk certainly is, now and after every restart: its term is durable, and so is the entry, which is
+    /// known to be committed.
+    pub(crate) fn durable_position(&mut self) -> DiskPosition {
+        let log = &self.node.raft.raft_log;
+        let index = log.committed.min(log.persisted);
+        // While a snapshot is written, the log has only what follows it.
+        if let Some(log_term) = log.term(index).ok().filter(|term| *term > 0 && index > self.durable.index) {
+            (self.durable.index, self.durable.log_term) = (index, log_term);
+        }
+        self.durable
     }
 
     /// The commit index that a follower may use.
@@ -211,8 +234,8 @@ impl Consensus {
 
     /// The leader's heartbeat arrived: passes the library's heartbeat on.
     pub(crate) fn step_leader_heartbeat(&mut self, from: Id, term: u64, commit: u64) {
-        // The library panics on a commit index beyond the log, which a disk that lost entries would cause. The leader
-        // notices the loss by other means.
+        // The library panics on a commit index beyond the log. An older copy of this node's disk would cause that, if
+        // the leader did not remember the newer one.
         let commit = commit.min(self.last_index());
         let mut message = self.message(MessageType::MsgHeartbeat, from, term);
         message.commit = commit;
@@ -249,6 +272,7 @@ impl Consensus {
     pub(crate) fn handle_persisted(&mut self, number: u64, ready: &mut Ready) {
         while let Some(pending) = self.pending_writes.pop_front_if(|pending| pending.write <= number) {
             self.node.on_persist_ready(pending.ready_number);
+            self.durable.term = pending.term;
             self.queue_messages(pending.messages, ready);
         }
         self.collect_ready(ready);
@@ -290,7 +314,8 @@ impl Consensus {
             let waits = if is_written { !self.skips_durability } else { !self.pending_writes.is_empty() };
             if waits {
                 let write = self.last_write;
-                self.pending_writes.push_back(PendingWrite { write, ready_number: number, messages: promises });
+                let term = self.term();
+                self.pending_writes.push_back(PendingWrite { write, ready_number: number, term, messages: promises });
             } else {
                 self.node.on_persist_ready(number);
                 self.queue_messages(promises, ready);
@@ -350,6 +375,19 @@ impl Consensus {
         if self.applied <= self.node.raft.raft_log.persisted {
             self.node.advance_apply_to(self.applied);
         }
+    }
+
+    /// The cluster has refused this disk. It says so from now on, so that it is refused after a restart, too.
+    pub(crate) fn write_refusal(&mut self, refusal: Refusal, ready: &mut Ready) {
+        self.storage.set_refused(refusal);
+        self.last_write += 1;
+        let refused = Some(refusal);
+        ready.writes.push(Write { number: self.last_write, refused, sync: true, ..Write::default() });
+    }
+
+    /// What is known of other members' disks is being written.
+    pub(crate) fn note_known_disks(&self, disks: KnownDisks) {
+        self.storage.set_known_disks(disks);
     }
 
     /// Hands changes of blobs to the disk. They need not be durable before a snapshot is.

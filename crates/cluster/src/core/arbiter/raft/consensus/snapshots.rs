@@ -51,10 +51,10 @@ impl Consensus {
             number: self.last_write,
             blobs: vec![blobs],
             hard_state: Some(self.node.raft.hard_state()),
-            entries: Vec::new(),
             snapshot: Some(snapshot),
             keep_after: Some(keep_after),
             sync: true,
+            ..Write::default()
         });
     }
 }

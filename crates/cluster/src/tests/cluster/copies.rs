@@ -1,0 +1,31 @@
+//! Older copies of the disks of a simulated cluster.
+
+use super::SimCluster;
+use crate::store::tests::fake::Fake;
+
+/// A copy of the disk of a host.
+pub(crate) struct DiskCopy {
+    node: usize,
+    disk: Fake,
+}
+
+impl SimCluster {
+    /// Copies the disk of a host.
+    pub(crate) fn copy_disk(&self, node: usize) -> DiskCopy {
+        DiskCopy { node, disk: self.hosts[node].disk.copy() }
+    }
+
+    /// A host is restarted with an older copy of its disk. When the cluster refuses it, the newest one is put back.
+    pub(crate) fn restart_with(&mut self, copy: &DiskCopy) {
+        self.kill(copy.node);
+        let host = &mut self.hosts[copy.node];
+        host.newest = Some(std::mem::replace(&mut host.disk, copy.disk.copy()));
+        self.start(copy.node);
+    }
+
+    pub(super) fn put_newest_disk_back(&mut self, node: usize) {
+        if let Some(disk) = self.hosts[node].newest.take() {
+            self.hosts[node].disk = disk;
+        }
+    }
+}
