@@ -254,6 +254,7 @@ impl Node {
             term: 1,
             current: true,
             paused: false,
+            missing_founders: Vec::new(),
             members: members(&self.folder),
             offices: Vec::new(),
             counters: Vec::new(),

@@ -212,6 +212,7 @@ fn the_examples_of_the_model_are_measured() {
 const QUOTED: &[&str] = &[
     "this node cannot reach a majority",
     "the last known holder is",
+    "a new cluster begins when all its first voters have been heard; waiting for",
     "elections are paused",
     "has failed, and the next one",
     "the connection to the holder closed",

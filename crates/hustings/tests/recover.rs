@@ -200,3 +200,41 @@ fn an_older_copy_of_a_data_folder_is_refused() {
     assert_eq!((moved.code, moved.err.as_str()), (0, ""));
     assert!(token(&cluster, "c") > last);
 }
+
+#[test]
+fn two_wiped_members_of_three_begin_no_new_cluster() {
+    let mut cluster = Cluster::new(&["a,priority=3", "b,priority=2", "c"], &[]);
+    cluster.start(&["a", "b"]);
+    let waits = "a new cluster begins when all its first voters have been heard; waiting for c";
+    let says = |cluster: &Cluster, name: &str| cluster.run(name, &["status"]).out.contains(waits);
+    cluster.wait_until("a waits", || (says(&cluster, "a") && cluster.log("a").contains(waits)).then_some(()));
+    cluster.start(&["c"]);
+    cluster.wait_for_agreement(&ALL, |_| true);
+    let last = token(&cluster, "a");
+    ALL.iter().for_each(|name| cluster.kill(name));
+    for name in ["a", "b"] {
+        fs::remove_dir_all(cluster.folder().join(name).join("data")).expect("it exists");
+    }
+    cluster.start(&["a", "b"]);
+    cluster.wait_until("b waits", || says(&cluster, "b").then_some(()));
+    cluster.start(&["c"]);
+    for name in ["a", "b"] {
+        assert_eq!(cluster.wait_for_exit(name), Some(3), "{}", cluster.log(name));
+        let log = cluster.log(name);
+        assert!(log.contains("is not the one that the cluster knows"), "{log}");
+    }
+    assert_ne!(cluster.leader("c").as_deref(), Some("c"), "one of three is no majority, after token {last}");
+}
+
+#[test]
+fn a_cluster_begins_by_hand_without_a_first_voter() {
+    let mut cluster = Cluster::new(&["a,priority=3", "b,priority=2", "c"], &[]);
+    for name in ["a", "b"] {
+        let begun = cluster.run(name, &["recover", "--new", "--token-floor", "1", "--yes"]);
+        assert_eq!(begun.code, 0, "{}", begun.err);
+    }
+    cluster.start(&["a", "b"]);
+    cluster.wait_for_agreement(&["a", "b"], |_| true);
+    cluster.start(&["c"]);
+    cluster.wait_for_agreement(&ALL, |_| true);
+}

@@ -17,6 +17,8 @@ use crate::history::{self, Recorder};
 #[derive(Default)]
 struct State {
     paused: bool,
+
+    missing_founders: Vec::new(),
     /// How many requests fail before one succeeds.
     failures: usize,
     members: Vec<String>,

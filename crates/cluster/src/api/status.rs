@@ -65,6 +65,9 @@ pub struct Status {
     /// What is wrong with the node's disk; absent if it takes writes.
     #[serde(default)]
     pub disk: Option<DiskFailure>,
+    /// The members that a new cluster waits for: it begins when all its first voters have been heard.
+    #[serde(default)]
+    pub missing_founders: Vec<String>,
     /// Every member, including this node.
     pub members: Vec<MemberStatus>,
     /// The first 1,000 offices, by name.

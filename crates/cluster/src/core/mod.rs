@@ -111,6 +111,9 @@ pub(crate) enum Output {
         /// The parts in which it differs. Empty if there are none any more.
         parts: Vec<&'static str>,
     },
+    /// This node's disk is blank, and a new cluster waits for these members. If there are none any more, it waits no
+    /// longer.
+    MissingFounders(Vec<Id>),
     /// Stop the node.
     Exit(Exit),
 }

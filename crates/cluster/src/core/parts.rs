@@ -38,6 +38,8 @@ pub(super) struct Progress {
     pub(super) announced_view: Vec<Id>,
     /// When this node announces it again, if it coordinates.
     pub(super) repeat_view_at: Timestamp,
+    /// The members that a new cluster waits for, as last reported.
+    pub(super) missing_founders: Vec<Id>,
     /// Offices to compare with the elections' results.
     pub(super) results: BTreeSet<OfficeName>,
 }
@@ -53,6 +55,7 @@ impl Progress {
             coordinator: None,
             announced_view: Vec::new(),
             repeat_view_at: Timestamp::ZERO,
+            missing_founders: Vec::new(),
             results: Default::default(),
         }
     }
@@ -81,6 +84,7 @@ impl Normalise for Progress {
             has_time: _,
             coordinator: _,
             announced_view: _,
+            missing_founders: _,
             results: _,
         } = self;
         leave_by.normalise(now);

@@ -16,6 +16,8 @@
 
 mod events;
 
+use std::time::Duration;
+
 use super::arbiter::Elected;
 use super::parts::Parts;
 use super::table::Holder;
@@ -28,6 +30,8 @@ use crate::wire::{Claim, Message};
 const MAX_EXCHANGES: usize = 16;
 /// How many offices whose elected leader changed are looked at in one exchange.
 const MAX_RESULTS: usize = 256;
+/// After how long a node says for which members a new cluster waits.
+const FOUNDING_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
     /// The first turn.
@@ -197,6 +201,12 @@ impl Core {
             && let Some(view) = parts.progress.take_view_to_repeat(context.now)
         {
             context.broadcast(&Message::View(view));
+        }
+        let missing = parts.arbiter.missing_founders();
+        let is_patient = context.now.since(context.settings.started) < FOUNDING_PATIENCE;
+        if parts.progress.missing_founders != missing && !is_patient {
+            parts.progress.missing_founders.clone_from(&missing);
+            context.push(Output::MissingFounders(missing));
         }
         let (local_leases, known) = parts.local_leases();
         local_leases.report_again(&known, &mut context);

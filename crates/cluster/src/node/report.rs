@@ -35,6 +35,18 @@ impl Node {
         }
     }
 
+    /// A new cluster waits for members.
+    pub(super) fn log_missing_founders(&mut self, missing: &[Id]) {
+        if missing.is_empty() {
+            return self.logger.info(format_args!("this node no longer waits for the first start of the cluster"));
+        }
+        let names: Vec<String> = missing.iter().map(|id| self.logged.name(*id)).collect();
+        self.logger.warn(format_args!(
+            "the data folder is empty: a new cluster begins when all its first voters have been heard; waiting for {}",
+            names.join(", ")
+        ));
+    }
+
     /// Logs and remembers what an event has changed: the arbiter's leader, and this node's leases.
     pub(super) fn report_changes(&mut self) {
         let leader = self.core.arbiter_leader();

@@ -271,6 +271,7 @@ impl Node {
                         self.transport.set_members(&members, now, &mut self.transport_events);
                     }
                     Output::ConfigDiffers { member, parts } => self.log_difference(member, &parts),
+                    Output::MissingFounders(missing) => self.log_missing_founders(&missing),
                     Output::Exit(exit) => self.exit = Some(exit),
                 }
             }

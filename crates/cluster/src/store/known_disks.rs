@@ -40,6 +40,8 @@ impl DiskPosition {
 pub(crate) struct KnownDisk {
     /// Identifies the disk.
     pub store_id: u64,
+    /// The process that last said how far it was.
+    pub incarnation: u64,
     /// How far it certainly was.
     pub reached: DiskPosition,
 }

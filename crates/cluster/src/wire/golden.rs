@@ -148,7 +148,7 @@ fn every_message() -> Vec<Message> {
         Message::TimeRequest { sent: Timestamp(1 << 40) },
         Message::TimeResponse { sent: Timestamp(1 << 40), received: Timestamp(300), replied: Timestamp(301) },
         Message::DiskMark(position),
-        Message::OldDisk(KnownDisk { store_id: 7, reached: position }),
+        Message::OldDisk(KnownDisk { store_id: 7, incarnation: 1 << 60, reached: position }),
     ];
     all.extend(raft_messages());
     all

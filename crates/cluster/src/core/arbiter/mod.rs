@@ -212,6 +212,11 @@ pub(crate) trait Arbiter {
         let _ = (id, store_id, position, context);
     }
 
+    /// The members that must introduce themselves before a new cluster begins.
+    fn missing_founders(&self) -> Vec<Id> {
+        Vec::new()
+    }
+
     /// The node's elections have this result for an office; `None` if they have none, or if this node is no candidate.
     /// `is_regrant` says that the holder's work has stopped, and that the office may be granted to it again.
     fn handle_elected(&mut self, claim: Elected<'_>, context: &mut Context<'_>) {

@@ -172,6 +172,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
             error: failure.error.clone(),
             since_unix_ms: context.unix_ms.saturating_sub(context.now.since(failure.since).as_millis() as u64),
         }),
+        missing_founders: known.arbiter.missing_founders().into_iter().map(name).collect(),
         members: members.collect(),
         offices,
         next_office,

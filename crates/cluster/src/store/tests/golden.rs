@@ -42,7 +42,7 @@ fn later() -> Write {
         number: 1,
         hard_state: Some(hard_state(7, 3, 301)),
         entries: vec![entry(302, 7, 600, 5)],
-        disks: Some([(Id(2), KnownDisk { store_id: 9, reached })].into()),
+        disks: Some([(Id(2), KnownDisk { store_id: 9, incarnation: 1 << 60, reached })].into()),
         refused: Some(Refusal::OldDisk),
         sync: true,
         ..Write::default()

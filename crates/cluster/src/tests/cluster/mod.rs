@@ -210,7 +210,10 @@ impl SimCluster {
                     self.schedule(delay, EventKind::Persisted { at: node, incarnation, number });
                 }
                 Output::Reply(client, reply) => self.handle_reply(node, client, reply),
-                Output::Members { .. } | Output::ConfigDiffers { .. } | Output::Outcome { .. } => {}
+                Output::Members { .. }
+                | Output::ConfigDiffers { .. }
+                | Output::MissingFounders(_)
+                | Output::Outcome { .. } => {}
                 Output::Exit(Exit::Left) => {
                     self.kill(node);
                     return;

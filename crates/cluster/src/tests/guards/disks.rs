@@ -4,11 +4,11 @@ use hustings_protocol::Id;
 use raft::Storage;
 use raft::eraftpb::{self, ConfState, HardState, MessageType, Snapshot};
 
-use super::harness::{TestCluster, config, members};
+use super::harness::{self, TestCluster, config, members};
 use crate::core::table::Table;
 use crate::member::Role;
 use crate::store::{DiskPosition, RaftStorage, Write};
-use crate::wire::{Candidacy, Message, RaftMessage};
+use crate::wire::{Message, RaftMessage};
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
 
@@ -33,10 +33,12 @@ fn votes(cluster: &mut TestCluster) -> Vec<MessageType> {
     messages.filter(|message| !message.reject).map(|message| message.get_msg_type()).collect()
 }
 
-/// Node 1 with this disk. The test simulates node 2, which is connected.
+/// Node 1 with this disk. The test simulates nodes 2 and 3, which are connected and have blank disks.
 fn voter(disk: RaftStorage) -> TestCluster {
     let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), disk)]);
-    cluster.drive(1, |core, now| core.handle_connected(Id(2), 7, now));
+    for other in [2, 3] {
+        cluster.introduce_blank(other, 1);
+    }
     votes(&mut cluster);
     cluster
 }
@@ -70,21 +72,9 @@ fn a_blank_disk_votes_only_for_blank_disks() {
     }
 }
 
-/// What incarnation 7 of node 2 announces with this disk.
+/// What incarnation 7 of a member announces with this disk, on which much is stored.
 fn candidacy(store_id: u64) -> Message {
-    let disk = DiskPosition { term: 1 << 40, log_term: 1 << 40, index: 1 << 40 };
-    Message::Candidacy(Candidacy {
-        incarnation: 7,
-        store_id,
-        disk,
-        health: 100,
-        disk_fails: false,
-        digest: Default::default(),
-        version: 1,
-        base: None,
-        added: Vec::new(),
-        removed: Vec::new(),
-    })
+    harness::candidacy(7, store_id, DiskPosition { term: 1 << 40, log_term: 1 << 40, index: 1 << 40 })
 }
 
 /// Three nodes with registered disks. Node 2 is connected to node 1, which leads, in a new incarnation with this disk.

@@ -13,10 +13,10 @@ use crate::core::table::Table;
 use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::faults::DisabledRules;
 use crate::member::{Member, Role};
-use crate::store::RaftStorage;
+use crate::store::{DiskPosition, RaftStorage};
 use crate::tests::{is_authentic, seal};
 use crate::timing::Timing;
-use crate::wire::{Heartbeat, LeaderHeartbeat, Message};
+use crate::wire::{Candidacy, Heartbeat, LeaderHeartbeat, Message};
 
 /// More outputs than this in response to one event indicate an endless loop.
 const MAX_STEPS: usize = 2_000;
@@ -48,6 +48,8 @@ pub(crate) struct Node {
     pub(crate) exit: Option<Exit>,
     /// Where members differ from this node, as last reported.
     pub(crate) differences: BTreeMap<Id, Vec<&'static str>>,
+    /// The members that a new cluster waits for, as last reported.
+    pub(crate) missing_founders: Vec<Id>,
     /// The members, as last reported to the transport.
     pub(crate) members: Vec<Member>,
     /// The disk accepts writes, but does not report them as durable.
@@ -97,6 +99,22 @@ pub(crate) fn incarnation(node: u64) -> u64 {
     1_000 + node
 }
 
+/// What a member announces that is a candidate for nothing, with this disk, on which its log ends here.
+pub(crate) fn candidacy(incarnation: u64, store_id: u64, disk: DiskPosition) -> Message {
+    Message::Candidacy(Candidacy {
+        incarnation,
+        store_id,
+        disk,
+        health: 100,
+        disk_fails: false,
+        digest: Default::default(),
+        version: 1,
+        base: None,
+        added: Vec::new(),
+        removed: Vec::new(),
+    })
+}
+
 impl TestCluster {
     /// Starts nodes with empty disks, connected with each other.
     pub(crate) fn new(configs: Vec<Config>) -> Self {
@@ -116,10 +134,8 @@ impl TestCluster {
             cluster.insert(config, storage, incarnation, None);
         }
         let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
-        for &one in &ids {
-            for &other in ids.iter().filter(|other| **other != one) {
-                cluster.drive(one, |core, now| core.handle_connected(Id(other), incarnation(other), now));
-            }
+        for (place, one) in ids.iter().enumerate() {
+            ids[place + 1..].iter().for_each(|other| cluster.connect_pair(*one, *other));
         }
         cluster
     }
@@ -144,6 +160,7 @@ impl TestCluster {
                 sent,
                 exit: None,
                 differences: BTreeMap::new(),
+                missing_founders: Vec::new(),
                 members: Vec::new(),
                 is_disk_stuck: false,
                 unwritten,
@@ -191,11 +208,14 @@ impl TestCluster {
     fn connect(&mut self, node: u64) {
         let others: Vec<u64> =
             self.nodes.iter().filter(|(id, other)| **id != node && other.exit.is_none()).map(|(id, _)| *id).collect();
-        for other in others {
-            let (one, another) = (self.node(node).incarnation, self.node(other).incarnation);
-            self.drive(other, |core, now| core.handle_connected(Id(node), one, now));
-            self.drive(node, |core, now| core.handle_connected(Id(other), another, now));
-        }
+        others.into_iter().for_each(|other| self.connect_pair(other, node));
+    }
+
+    /// Connects two nodes. Both know of the connection before anything arrives on it.
+    fn connect_pair(&mut self, one: u64, other: u64) {
+        let (now, incarnations) = (self.now, [one, other].map(|node| self.nodes[&node].incarnation));
+        self.node(one).core.handle_connected(Id(other), incarnations[1], now);
+        self.drive(other, |core, now| core.handle_connected(Id(one), incarnations[0], now));
     }
 
     pub(crate) fn node(&mut self, node: u64) -> &mut Node {
@@ -268,6 +288,7 @@ impl TestCluster {
                     Output::Reply(client, reply) => this.replies.push((client, reply)),
                     Output::Exit(why) => this.exit = this.exit.or(Some(why)),
                     Output::Members { members, .. } => this.members = members,
+                    Output::MissingFounders(missing) => this.missing_founders = missing,
                     Output::ConfigDiffers { member, parts } => _ = this.differences.insert(member, parts),
                     Output::Disconnect(_) | Output::Outcome { .. } => {}
                 }
@@ -309,6 +330,12 @@ impl TestCluster {
         if is_authentic(to, &message) {
             self.drive(to, |core, now| core.handle_message(Id(from), message, now));
         }
+    }
+
+    /// A member that the test simulates connects to a node, and has a blank disk.
+    pub(crate) fn introduce_blank(&mut self, member: u64, to: u64) {
+        self.drive(to, |core, now| core.handle_connected(Id(member), incarnation(member), now));
+        self.deliver(member, to, candidacy(incarnation(member), 70 + member, DiskPosition::default()));
     }
 
     /// Cuts a node off: nothing reaches it or leaves it any more, and nobody notices that at once.

@@ -2,9 +2,10 @@
 
 use hustings_protocol::Id;
 
-use super::harness::{TestCluster, config};
+use super::harness::{self, TestCluster, config};
 use crate::member::Role;
-use crate::wire::{Candidacy, FollowerHeartbeat, Heartbeat, Message};
+use crate::store::DiskPosition;
+use crate::wire::{FollowerHeartbeat, Heartbeat, Message};
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Observer), (3, Role::Observer)];
 
@@ -39,18 +40,7 @@ fn confirmations_are_for_one_incarnation_only() {
 }
 
 pub(super) fn candidacy(incarnation: u64, store_id: u64) -> Message {
-    Message::Candidacy(Candidacy {
-        incarnation,
-        store_id,
-        disk_fails: false,
-        disk: Default::default(),
-        health: 100,
-        digest: Default::default(),
-        version: 1,
-        base: None,
-        added: Vec::new(),
-        removed: Vec::new(),
-    })
+    harness::candidacy(incarnation, store_id, DiskPosition::default())
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod costs;
 mod differences;
 mod disks;
 mod formats;
+mod founding;
 mod harness;
 mod incarnations;
 mod lease_terms;

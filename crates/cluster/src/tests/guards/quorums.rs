@@ -3,7 +3,7 @@
 use hustings_protocol::Id;
 use raft::eraftpb::{self, MessageType};
 
-use super::harness::{TestCluster, config, incarnation};
+use super::harness::{TestCluster, config};
 use crate::api::{Reply, Request};
 use crate::clock::Timestamp;
 use crate::member::Role;
@@ -98,7 +98,7 @@ fn respond(cluster: &mut TestCluster, kind: MessageType, term: u64, index: u64) 
 fn polls_begin_when_the_leader_knows_what_is_committed() {
     // The test speaks for nodes 1 and 3.
     let mut cluster = TestCluster::new(vec![config(2, &THREE)]);
-    cluster.drive(2, |core, now| core.handle_connected(Id(3), incarnation(3), now));
+    [1, 3].into_iter().for_each(|member| cluster.introduce_blank(member, 2));
     let campaigns = |cluster: &mut TestCluster| raft_sent(cluster, MessageType::MsgRequestPreVote).pop();
     let request = (0..2_000).find_map(|_| {
         cluster.advance_ms(1);

@@ -101,6 +101,11 @@ fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
         let warning = "this node cannot reach a majority: what follows may be out of date";
         writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;
     }
+    if !status.missing_founders.is_empty() {
+        let missing = status.missing_founders.join(", ");
+        let warning = format!("a new cluster begins when all its first voters have been heard; waiting for {missing}");
+        writeln!(console.out, "{}", Paint::Bad.on(&warning, console.colour))?;
+    }
     if status.paused {
         let warning = "elections are paused; `hustings resume` resumes them";
         writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;

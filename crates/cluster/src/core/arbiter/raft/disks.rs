@@ -85,18 +85,20 @@ impl Disks {
     }
 
     /// A member that this node trusts says how far its disk is.
-    fn remember(&mut self, id: Id, store_id: u64, reached: DiskPosition) {
+    fn remember(&mut self, id: Id, store_id: u64, incarnation: u64, reached: DiskPosition) {
         let former = self.known.get(&id).copied();
         let before = former.filter(|known| known.store_id == store_id);
         let reached = before.map_or(reached, |known| known.reached.max(reached));
-        let now = KnownDisk { store_id, reached };
+        let now = KnownDisk { store_id, incarnation, reached };
         self.is_unwritten |= former != Some(now);
         self.known.insert(id, now);
     }
 
-    /// Whether a disk whose log ends at `position` is older than what this node remembers of it.
-    fn is_old(&self, id: Id, store_id: u64, position: DiskPosition) -> bool {
-        let known = self.known.get(&id).filter(|known| known.store_id == store_id);
+    /// Whether a disk whose log ends at `position` is older than what an earlier process has said of it. What the same
+    /// process says may arrive in another order, directly and through relays.
+    fn is_old(&self, id: Id, store_id: u64, incarnation: u64, position: DiskPosition) -> bool {
+        let is_earlier = |known: &&KnownDisk| known.store_id == store_id && known.incarnation != incarnation;
+        let known = self.known.get(&id).filter(is_earlier);
         known.is_some_and(|known| !position.includes(known.reached)) && !self.is_blind
     }
 }
@@ -136,10 +138,11 @@ impl RaftArbiter {
 
     /// A member introduced itself: its log ends here.
     pub(super) fn check_disk(&mut self, id: Id, store_id: u64, position: DiskPosition, context: &mut Context<'_>) {
+        let incarnation = context.liveness.incarnation_of(id).unwrap_or(0);
         if self.registered_disk(id).is_some_and(|known| known != 0 && known != store_id) {
             // If it was refused before, it is another process now.
             self.refuse(id, Refusal::UnknownDisk, context);
-        } else if self.disks.is_old(id, store_id, position) {
+        } else if self.disks.is_old(id, store_id, incarnation, position) {
             self.refuse(id, Refusal::OldDisk, context);
         } else {
             self.disks.refused.remove(&id);
@@ -180,9 +183,9 @@ impl RaftArbiter {
 
     /// A member says how far its disk certainly is.
     pub(super) fn handle_disk_mark(&mut self, from: Id, reached: DiskPosition, context: &Context<'_>) {
-        let store_id = context.liveness.peer(from).and_then(|peer| peer.store_id);
-        if let Some(store_id) = store_id.filter(|_| self.table.members.contains_key(&from)) {
-            self.disks.remember(from, store_id, reached);
+        let introduced = context.liveness.peer(from).and_then(|peer| Some((peer.store_id?, peer.incarnation)));
+        if let Some((store_id, incarnation)) = introduced.filter(|_| self.table.members.contains_key(&from)) {
+            self.disks.remember(from, store_id, incarnation, reached);
         }
     }
 

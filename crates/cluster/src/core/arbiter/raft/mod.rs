@@ -5,7 +5,7 @@
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
 //! - [`polls`]: linearizable reads.
-//! - [`membership`]: members join and leave; [`disks`]: whose disk is trusted.
+//! - [`membership`]: members join and leave; [`disks`]: whose disk is trusted; [`founding`]: the first start.
 //!
 //! The leader of the log is the coordinator. A token is the log index of its grant.
 
@@ -14,6 +14,7 @@ mod blobs;
 mod campaigns;
 mod consensus;
 mod disks;
+mod founding;
 mod heartbeats;
 mod lease_rounds;
 mod membership;
@@ -28,6 +29,7 @@ use hustings_protocol::Id;
 use self::blobs::Blobs;
 use self::consensus::{Campaign, Consensus, Place, Ready};
 use self::disks::Disks;
+use self::founding::Founding;
 use self::lease_rounds::{LeaseRounds, SentAnswers};
 use self::polls::Polls;
 use super::{Arbiter, ArbiterEvent, DiskFailure};
@@ -71,6 +73,7 @@ pub(in crate::core) struct RaftArbiter {
     polls: Polls,
     last_read: u64,
     disks: Disks,
+    founding: Founding,
     /// Members that a snapshot was sent to, and since when they have not installed it.
     snapshots_since: BTreeMap<Id, Timestamp>,
     /// The last term in which this node noticed that it leads.
@@ -116,6 +119,7 @@ impl RaftArbiter {
             polls: Polls::default(),
             last_read: 0,
             disks,
+            founding: Founding::default(),
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
             disk_failure: None,
@@ -125,6 +129,7 @@ impl RaftArbiter {
             submitted: BTreeMap::new(),
             events: VecDeque::new(),
         };
+        arbiter.decide_founding();
         storage.refusal().into_iter().for_each(|refusal| arbiter.handle_refusal(refusal));
         Ok(arbiter)
     }
@@ -321,6 +326,11 @@ impl Arbiter for RaftArbiter {
 
     fn handle_introduction(&mut self, id: Id, store_id: u64, position: DiskPosition, context: &mut Context<'_>) {
         self.check_disk(id, store_id, position, context);
+        self.note_founder(id, position, context);
+    }
+
+    fn missing_founders(&self) -> Vec<Id> {
+        RaftArbiter::missing_founders(self)
     }
 
     fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {

@@ -9,7 +9,8 @@
 //! 3. A voter that receives another candidate's vote request delays its own campaign.
 //! 4. A vote request that arrives before the voter has observed the leader's failure is held for a moment, because the
 //!    sockets of a dying process do not all close at the same time.
-//! 5. A voter with an empty log votes only for candidates with an empty log.
+//! 5. A voter with an empty log votes only for candidates with an empty log, and neither votes nor campaigns before it
+//!    knows that there is no other log (see [`super::super::founding`]).
 //! 6. If nobody wins, the delays before the next attempt double: that of each voter, so that elections do not outpace a
 //!    slow disk, and those between the voters, so that on slow links they do not compete again and again.
 
@@ -70,7 +71,8 @@ impl Consensus {
         if at > now {
             return;
         }
-        if is_allowed && self.is_log_durable() && self.node.raft.promotable() {
+        let may_begin = !self.is_blank() || self.may_found;
+        if is_allowed && may_begin && self.is_log_durable() && self.node.raft.promotable() {
             // The library accepts every request to campaign; the outcome shows later.
             let _ = self.node.campaign();
             self.campaign.attempts += 1;
@@ -102,7 +104,7 @@ impl Consensus {
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
             // An empty log may belong to a disk that lost its votes. Until a leader has replicated the log to it, this
             // voter votes only where nothing was ever committed.
-            if self.last_index() == 0 && message.index > 0 {
+            if self.is_blank() && (message.index > 0 || !self.may_found) {
                 return true;
             }
             let earliest = now + self.grown(RIVAL_DELAY) + self.stagger(position);

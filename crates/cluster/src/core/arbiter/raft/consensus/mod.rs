@@ -60,6 +60,8 @@ pub(crate) struct Consensus {
     /// Whether a member was added since the last snapshot.
     has_new_member: bool,
     campaign: Campaign,
+    /// Whether this node may take part in the election that begins the log. See [`super::founding`].
+    may_found: bool,
     /// Test only: does not wait for the disk.
     skips_durability: bool,
 }
@@ -103,6 +105,7 @@ impl Consensus {
             applied_bytes: 0,
             has_new_member: false,
             campaign,
+            may_found: false,
             skips_durability,
         })
     }
@@ -139,6 +142,21 @@ impl Consensus {
 
     pub(crate) fn committed(&self) -> u64 {
         self.node.raft.raft_log.committed
+    }
+
+    /// Whether nothing was ever appended to this node's log.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.last_index() == 0
+    }
+
+    /// Whether this node may take part in the election that begins the log.
+    pub(crate) fn may_found(&self) -> bool {
+        self.may_found
+    }
+
+    /// Whether this node may take part in the election that begins the log.
+    pub(crate) fn set_may_found(&mut self, may_found: bool) {
+        self.may_found = may_found;
     }
 
     /// Where this node's log ends.
@@ -195,7 +213,7 @@ impl Consensus {
     /// A heartbeat interval has passed.
     pub(crate) fn tick(&mut self) {
         // The library panics if it wins an election while entries are not durable.
-        if self.is_leader() || self.is_log_durable() {
+        if self.is_leader() || self.is_log_durable() && (!self.is_blank() || self.may_found) {
             self.node.tick();
         }
     }
