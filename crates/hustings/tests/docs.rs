@@ -224,6 +224,7 @@ const QUOTED: &[&str] = &[
     "not-authenticated",
     "its data folder is not the one that its votes were stored in",
     "its data folder is an older copy of the one that it ran with before",
+    "another process that was started later runs as this member",
     "is older than the one that the cluster has seen it run with",
     "has another configuration than this node",
     "cannot listen for peers on",

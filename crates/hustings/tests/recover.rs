@@ -157,12 +157,17 @@ fn a_recovery_needs_a_folder_that_exists_and_a_sensible_floor() {
     assert!(high.err.contains("a floor is a number from 1 to 2305843009213693952"), "{}", high.err);
 }
 
-/// Copies a data folder. It has no folders in it.
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder.
+fn copy_all(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the folder can be created");
-    for file in fs::read_dir(from).expect("it exists") {
-        let file = file.expect("it can be listed").path();
-        fs::copy(&file, to.join(file.file_name().expect("a name"))).expect("it can be copied");
+    for entry in fs::read_dir(from).expect("it exists") {
+        let (path, to) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).expect("it can be listed");
+        match path.is_dir() {
+            true => copy_all(&path, &to),
+            false if path.is_file() => _ = fs::copy(&path, &to).expect("it can be copied"),
+            // A socket is not copied.
+            false => {}
+        }
     }
 }
 
@@ -173,7 +178,7 @@ fn an_older_copy_of_a_data_folder_is_refused() {
     cluster.wait_for_agreement(&ALL, |_| true);
     let [data, old, newest] = ["c/data", "c/old", "c/newest"].map(|path| cluster.folder().join(path));
     cluster.kill("c");
-    copy(&data, &old);
+    copy_all(&data, &old);
     cluster.start(&["c"]);
     for to in ["b", "a", "b"] {
         cluster.wait_for_agreement(&ALL, |_| true);
@@ -184,7 +189,7 @@ fn an_older_copy_of_a_data_folder_is_refused() {
     let last = token(&cluster, "a");
     cluster.kill("c");
     fs::rename(&data, &newest).expect("it exists");
-    copy(&old, &data);
+    copy_all(&old, &data);
     // Whoever leads: `a` is gone, and the copy and `b` would be a majority.
     cluster.kill("a");
     for start in ["first", "second"] {
@@ -237,4 +242,28 @@ fn a_cluster_begins_by_hand_without_a_first_voter() {
     cluster.wait_for_agreement(&["a", "b"], |_| true);
     cluster.start(&["c"]);
     cluster.wait_for_agreement(&ALL, |_| true);
+}
+
+#[test]
+fn of_two_processes_that_run_as_the_same_member_the_earlier_one_stops() {
+    let mut cluster = Cluster::new(&["a,priority=3", "b,priority=2", "c"], &[]);
+    cluster.start(&ALL);
+    cluster.wait_for_agreement(&ALL, |leader| leader == "a");
+    // From then on it leads nothing, so that its copy is not an older one.
+    cluster.kill("c");
+    cluster.start(&["c"]);
+    cluster.wait_for_agreement(&ALL, |_| true);
+    cluster.kill("c");
+    let (own, clone) = (cluster.folder().join("c"), cluster.folder().join("clone"));
+    copy_all(&own, &clone);
+    cluster.start(&["c"]);
+    cluster.wait_for_agreement(&ALL, |_| true);
+    let listen = format!("listen = \"127.0.0.1:{}\"\ncluster =", loopback::free_ports(1)[0]);
+    cluster.edit(&["clone"], "cluster =", &listen);
+    cluster.start(&["clone"]);
+    assert_eq!(cluster.wait_for_exit("c"), Some(3), "{}", cluster.log("c"));
+    let log = cluster.log("c");
+    assert!(log.contains("error: another process that was started later runs as this member"), "{log}");
+    assert!(log.contains("help: a copy of this machine or of its folder runs elsewhere"), "{log}");
+    cluster.wait_for_agreement(&["a", "b", "clone"], |_| true);
 }

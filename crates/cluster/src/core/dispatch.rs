@@ -4,7 +4,7 @@ use hustings_protocol::Id;
 
 use super::requests::{self, Requester, handle_forwarded};
 use super::table::OfficeName;
-use super::{ClientId, Core, Output};
+use super::{ClientId, Core, Exit, Output};
 use crate::api::{Reply, Request};
 use crate::config::ConfigDigest;
 use crate::wire::Message;
@@ -32,6 +32,7 @@ impl Core {
         match message {
             Message::View(view) => return self.liveness.handle_view(from, self.arbiter.epoch(), view),
             Message::Leave => return self.liveness.handle_leave(from, self.now),
+            Message::Superseded => return self.out.push(Output::Exit(Exit::Superseded)),
             Message::PeerDown(id) => {
                 self.liveness.handle_down_report(from, id, self.now);
                 let (mut parts, _) = self.split();
@@ -50,6 +51,9 @@ impl Core {
                 let (store_id, position) = (candidacy.store_id, candidacy.disk);
                 let (parts, mut context) = self.split();
                 parts.arbiter.handle_introduction(from, store_id, position, &mut context);
+                if !self.arbiter.refuses(from) && self.out.relayed.is_none() {
+                    self.liveness.handle_trusted(from);
+                }
             }
             _ => {}
         }
@@ -168,5 +172,6 @@ fn is_for_members_only(message: &Message) -> bool {
             | Message::StatePiece(_)
             | Message::UnknownDisk
             | Message::OldDisk(_)
+            | Message::Superseded
     )
 }

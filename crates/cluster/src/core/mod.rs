@@ -129,6 +129,8 @@ pub(crate) enum Exit {
     UnknownDisk,
     /// Its disk is an older copy of the one that others have seen, so votes and entries are lost.
     OldDisk,
+    /// Another process runs as the same member, and was started later.
+    Superseded,
     /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
     Unreadable {
         /// The index of the log entry, or of the last entry of a snapshot.
@@ -218,7 +220,14 @@ impl Core {
     /// A connection to `peer` was established; `incarnation` identifies its process.
     pub(crate) fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Timestamp) {
         self.advance_clock(now);
-        self.liveness.handle_connected(peer, incarnation, &self.settings.timing, self.now);
+        if self.liveness.has_returned(peer, incarnation) {
+            // Two processes run as this member: a copy of it, or one that was replaced while it was frozen.
+            self.out.increment("returned-incarnations");
+            self.out.push(Output::Send(peer, Message::Superseded));
+            self.out.push(Output::Disconnect(peer));
+        } else {
+            self.liveness.handle_connected(peer, incarnation, &self.settings.timing, self.now);
+        }
         self.turn();
     }
 

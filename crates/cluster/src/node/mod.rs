@@ -140,6 +140,8 @@ pub enum Exit {
     UnknownDisk,
     /// Its disk is an older copy of the one that other members have seen, so votes and entries are lost.
     OldDisk,
+    /// Another process runs as the same member, and was started later.
+    Superseded,
     /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
     Unreadable {
         /// The index of the log entry, or of the last entry of a snapshot.
@@ -156,6 +158,7 @@ impl From<core::Exit> for Exit {
             core::Exit::Removed => Exit::Removed,
             core::Exit::UnknownDisk => Exit::UnknownDisk,
             core::Exit::OldDisk => Exit::OldDisk,
+            core::Exit::Superseded => Exit::Superseded,
             core::Exit::Unreadable { index, error } => Exit::Unreadable { index, error: error.to_string() },
         }
     }

@@ -344,6 +344,10 @@ fn exit_reason(exit: &Exit) -> String {
             "its data folder is an older copy of the one that it ran with before, and lacks votes; put the newest folder \
              back, or remove this member and add it as a new one"
         }
+        Exit::Superseded => {
+            "another process that was started later runs as this member, with its certificate; stop one of the two, and \
+             the copy of the machine or the folder that it runs from"
+        }
         Exit::Unreadable { index, error } => {
             return format!("at log index {index}, {error}; run a version of the program that reads it");
         }

@@ -50,6 +50,7 @@ fn name(message: &Message) -> &'static str {
         Message::TimeResponse { .. } => "time-response",
         Message::DiskMark(_) => "disk-mark",
         Message::OldDisk(_) => "old-disk",
+        Message::Superseded => "superseded",
     }
 }
 
@@ -149,6 +150,7 @@ fn every_message() -> Vec<Message> {
         Message::TimeResponse { sent: Timestamp(1 << 40), received: Timestamp(300), replied: Timestamp(301) },
         Message::DiskMark(position),
         Message::OldDisk(KnownDisk { store_id: 7, incarnation: 1 << 60, reached: position }),
+        Message::Superseded,
     ];
     all.extend(raft_messages());
     all

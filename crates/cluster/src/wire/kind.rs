@@ -69,6 +69,7 @@ kinds! {
     TimeResponse = "time-response",
     DiskMark = "disk-mark",
     OldDisk = "old-disk",
+    Superseded = "superseded",
 }
 
 /// What a message is about. A number is 0 if the message has none.
@@ -141,6 +142,7 @@ impl Message {
             Message::TimeResponse { .. } => MessageKind::TimeResponse,
             Message::DiskMark(_) => MessageKind::DiskMark,
             Message::OldDisk(_) => MessageKind::OldDisk,
+            Message::Superseded => MessageKind::Superseded,
         }
     }
 

@@ -167,6 +167,8 @@ pub(crate) enum Message {
     DiskMark(DiskPosition),
     /// The receiver's disk is older than this, which the sender remembers of it.
     OldDisk(KnownDisk),
+    /// A process that was started later runs as the same member as the receiver.
+    Superseded,
 }
 
 /// A sign of life.

@@ -212,6 +212,12 @@ pub(crate) trait Arbiter {
         let _ = (id, store_id, position, context);
     }
 
+    /// Whether this node trusts nothing that the present process of a member says, because of its disk.
+    fn refuses(&self, id: Id) -> bool {
+        let _ = id;
+        false
+    }
+
     /// The members that must introduce themselves before a new cluster begins.
     fn missing_founders(&self) -> Vec<Id> {
         Vec::new()

@@ -112,6 +112,18 @@ impl Liveness {
         self.events.push_back(LivenessEvent::Connected(id));
     }
 
+    /// Whether this incarnation of a peer has been followed by another one, and connects nevertheless.
+    pub(super) fn has_returned(&self, id: Id, incarnation: u64) -> bool {
+        self.peers.get(&id).is_some_and(|peer| peer.has_returned(incarnation))
+    }
+
+    /// A peer has introduced itself directly, and its disk is trusted.
+    pub(super) fn handle_trusted(&mut self, id: Id) {
+        if let Some(peer) = self.peers.get_mut(&id) {
+            peer.handle_trusted();
+        }
+    }
+
     /// The connection to a peer has ended.
     pub(super) fn handle_disconnected(&mut self, id: Id, now: Timestamp) {
         if let Some(peer) = self.peers.get_mut(&id) {

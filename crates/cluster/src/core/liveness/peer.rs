@@ -28,6 +28,9 @@ pub(crate) struct Peer {
     pub(crate) incarnation: u64,
     /// The incarnations before it. They are no longer running.
     former: VecDeque<u64>,
+    /// The incarnations that introduced themselves on a connection and have a trusted disk, in the order in which they
+    /// first did. If another one than the last connects again, then two processes run as this member.
+    trusted: VecDeque<u64>,
     /// Whether the peer is up, as far as this node can tell.
     pub(super) up: bool,
     /// When it last went up or down.
@@ -63,6 +66,7 @@ impl Peer {
             connected: false,
             incarnation: 0,
             former: VecDeque::new(),
+            trusted: VecDeque::new(),
             up: false,
             since: now,
             down_cause: ChangeReason::Silent,
@@ -84,11 +88,12 @@ impl Peer {
     pub(super) fn set_incarnation(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
         if self.incarnation != incarnation {
             let (mut former, flaps, last_down) = (std::mem::take(&mut self.former), self.flaps, self.last_down);
+            let trusted = std::mem::take(&mut self.trusted);
             former.extend(Some(self.incarnation).filter(|known| *known != 0));
             if former.len() > MAX_FORMER {
                 former.pop_front();
             }
-            *self = Peer { incarnation, former, flaps, last_down, ..Peer::new(timing, now) };
+            *self = Peer { incarnation, former, trusted, flaps, last_down, ..Peer::new(timing, now) };
         }
     }
 
@@ -97,6 +102,21 @@ impl Peer {
         self.connected = true;
         self.detector = FailureDetector::new(timing, now);
         self.last_direct_contact = now;
+    }
+
+    /// Whether this incarnation has been followed by another one, and connects nevertheless.
+    pub(super) fn has_returned(&self, incarnation: u64) -> bool {
+        self.trusted.contains(&incarnation) && self.trusted.back() != Some(&incarnation)
+    }
+
+    /// The present incarnation has introduced itself on its connection, and its disk is trusted.
+    pub(super) fn handle_trusted(&mut self) {
+        if self.connected && !self.trusted.contains(&self.incarnation) {
+            self.trusted.push_back(self.incarnation);
+            if self.trusted.len() > MAX_FORMER {
+                self.trusted.pop_front();
+            }
+        }
     }
 
     /// Whether the peer may have been restarted in this incarnation, as a relay says. A connection would know better,
@@ -178,6 +198,7 @@ impl Normalise for Peer {
             connected: _,
             incarnation: _,
             former: _,
+            trusted: _,
             up: _,
             down_cause: _,
             relay: _,

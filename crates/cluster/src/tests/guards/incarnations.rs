@@ -2,7 +2,8 @@
 
 use hustings_protocol::Id;
 
-use super::harness::{self, TestCluster, config};
+use super::harness::{self, TestCluster, config, incarnation};
+use crate::core::Exit;
 use crate::member::Role;
 use crate::store::DiskPosition;
 use crate::wire::{FollowerHeartbeat, Heartbeat, Message};
@@ -59,4 +60,44 @@ fn trusts_the_registered_disk_again_when_it_is_back() {
     cluster.deliver(2, 1, candidacy(10, 22));
     answer(&mut cluster, 4);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 4);
+}
+
+/// Whether node 1 tells an incarnation of node 2 that connects that there is a later one.
+fn is_told(cluster: &mut TestCluster, incarnation: u64) -> bool {
+    cluster.node(1).sent.clear();
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), incarnation, now));
+    cluster.node(1).sent.contains(&(Id(2), Message::Superseded))
+}
+
+#[test]
+fn an_incarnation_that_returns_is_told_that_another_one_runs() {
+    let mut cluster = single_voter();
+    cluster.deliver(2, 1, candidacy(7, 22));
+    assert!(!is_told(&mut cluster, 7), "it may lose its connection");
+    assert!(!is_told(&mut cluster, 8));
+    assert!(!is_told(&mut cluster, 7), "nothing is known of the disk of the later one");
+    cluster.deliver(2, 1, candidacy(7, 22));
+    assert!(!is_told(&mut cluster, 8), "what the earlier one says again does not make it the later one");
+    cluster.deliver(2, 1, candidacy(8, 22));
+    assert!(is_told(&mut cluster, 7));
+    assert!(is_told(&mut cluster, 7));
+    assert!(!is_told(&mut cluster, 8), "the later one stays");
+}
+
+#[test]
+fn an_incarnation_returns_if_the_later_one_was_refused() {
+    let mut cluster = single_voter();
+    cluster.deliver(2, 1, candidacy(7, 22));
+    cluster.advance_ms(100);
+    assert!(!is_told(&mut cluster, 8));
+    cluster.deliver(2, 1, candidacy(8, 33));
+    assert!(!is_told(&mut cluster, 7), "the disk of the later one is not the registered one");
+}
+
+#[test]
+fn a_node_stops_when_another_process_runs_as_the_same_member() {
+    let mut cluster = TestCluster::new([1, 2].map(|node| config(node, &ROLES)).to_vec());
+    cluster.advance_ms(500);
+    cluster.deliver(1, 2, Message::Superseded);
+    assert_eq!(cluster.node(2).exit, Some(Exit::Superseded));
 }

@@ -74,6 +74,9 @@ pub(crate) enum ClusterFailure {
         "the data folder of this node is older than the one that the cluster has seen it run with, so it lacks votes"
     )]
     OldDisk,
+    /// Two processes run as the same member.
+    #[error("another process that was started later runs as this member, with its certificate")]
+    Superseded,
     /// A data folder could not be inspected, copied or recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
@@ -134,6 +137,11 @@ impl ClusterFailure {
             ClusterFailure::OldDisk => {
                 let help = "put the folder back that the node ran with last; if it is lost, run `hustings members remove \
                             NAME`, then `hustings members add NAME=…` to make it a new member";
+                (Exit::CouldNot, Some(help.to_string()))
+            }
+            ClusterFailure::Superseded => {
+                let help =
+                    "a copy of this machine or of its folder runs elsewhere: stop it, then start this node again";
                 (Exit::CouldNot, Some(help.to_string()))
             }
             ClusterFailure::Unreadable { .. } => {

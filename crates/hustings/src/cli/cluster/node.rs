@@ -84,6 +84,7 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
         Ended::Removed => Err(ClusterFailure::Removed.into()),
         Ended::UnknownDisk => Err(ClusterFailure::UnknownDisk.into()),
         Ended::OldDisk => Err(ClusterFailure::OldDisk.into()),
+        Ended::Superseded => Err(ClusterFailure::Superseded.into()),
         Ended::Unreadable { index, error } => Err(ClusterFailure::Unreadable { index, error }.into()),
     }
 }

@@ -329,6 +329,10 @@ impl Arbiter for RaftArbiter {
         self.note_founder(id, position, context);
     }
 
+    fn refuses(&self, id: Id) -> bool {
+        self.disks.refuses(id)
+    }
+
     fn missing_founders(&self) -> Vec<Id> {
         RaftArbiter::missing_founders(self)
     }
