@@ -169,7 +169,9 @@ fn rejects_batches_that_are_too_long() {
 #[test]
 fn rejects_the_log_of_another_store() {
     let (one, _) = small();
-    let (other, _) = small();
+    let other = Fake::new();
+    other.change_identities();
+    drop(other.open(&owner()).expect("a new store"));
     let log = other.contents("log");
     one.edit("log", |own| *own = log);
     assert_corrupt(&one, "log", "the log of another store");

@@ -157,6 +157,11 @@ impl Fake {
         inner.steps = 0;
     }
 
+    /// Stores that are created from now on have other identities.
+    pub(crate) fn change_identities(&self) {
+        self.inner().stores += 1 << 32;
+    }
+
     pub(crate) fn set_room(&self, room: Option<u64>) {
         self.inner().room = room;
     }

@@ -2,7 +2,7 @@
 
 use hustings_protocol::Id;
 
-use super::harness::{self, TestCluster, config, incarnation};
+use super::harness::{self, TestCluster, config};
 use crate::core::Exit;
 use crate::member::Role;
 use crate::store::DiskPosition;
