@@ -17,8 +17,6 @@ use crate::history::{self, Recorder};
 #[derive(Default)]
 struct State {
     paused: bool,
-
-    missing_founders: Vec::new(),
     /// How many requests fail before one succeeds.
     failures: usize,
     members: Vec<String>,
@@ -138,6 +136,7 @@ fn status(state: &State) -> Status {
         counters: Vec::new(),
         certificate: None,
         next_office: None,
+        missing_founders: Vec::new(),
         disk: None,
     }
 }
