@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::harness::{TestCluster, config, disk_with, members};
 use crate::api::{ChangeReason, Lease, Reply, Request};
 use crate::clock::Timestamp;
-use crate::config::{Config, Mode, Policy};
+use crate::config::{Config, Mode, Policy, Preempt};
 use crate::core::LEADER;
 use crate::core::table::{ForgottenFenced, Table};
 use crate::member::Role;
@@ -49,6 +49,30 @@ fn a_client_on_a_member_of_another_mode_gets_the_office_when_it_is_granted_next(
     assert_eq!(mode(&mut cluster, 2, "job"), Mode::Exclusive);
     cluster.campaign(2, 2, "job", Some(Mode::Fenced));
     assert_eq!(cluster.take_refusal_code(2, 2), Some("other-mode".to_string()));
+}
+
+#[test]
+fn an_office_takes_the_mode_of_a_better_member_that_it_goes_to() {
+    let roles = [(1, Role::Elector), (2, Role::Elector)];
+    let with_mode = |node, mode| {
+        let default_policy = Policy { mode, preempt: Preempt::Better, ..Policy::default() };
+        Config { default_policy, ..config(node, &roles) }
+    };
+    let mut cluster = TestCluster::new(vec![with_mode(1, Mode::Exclusive), with_mode(2, Mode::Fenced)]);
+    cluster.campaign(1, 1, "job", Some(Mode::Exclusive));
+    cluster.advance_ms(1_000);
+    assert!(held(&cluster.take_replies(1, 1)).is_some());
+    cluster.campaign(2, 2, "job", None);
+    cluster.advance_ms(200);
+    let replies = cluster.take_replies(1, 1);
+    let stop = replies.iter().find_map(|reply| match reply {
+        Reply::Stop { office, token, .. } => Some((office.clone(), *token)),
+        _ => None,
+    });
+    let (office, token) = stop.unwrap_or_else(|| panic!("node 2 is better: {replies:?}"));
+    cluster.request(1, 1, Request::Stopped { office, token });
+    granted_at(&mut cluster, 2, 2);
+    assert_eq!(mode(&mut cluster, 1, "job"), Mode::Fenced);
 }
 
 #[test]
