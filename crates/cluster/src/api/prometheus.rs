@@ -274,6 +274,7 @@ impl Metrics {
             ("election", "invalid-election-messages"),
             ("raft", "invalid-raft-messages"),
             ("unknown-member", "messages-of-unknown-members"),
+            ("relay", "ignored-relays"),
         ];
         kinds.into_iter().for_each(|(kind, name)| family.sample(&[("kind", kind)], counter(name)));
         let help = "CPU time of the node's process.";

@@ -221,8 +221,10 @@ fn only_voters_relay() {
     cluster.drive(1, |core, now| core.handle_disconnected(Id(2), now));
     cluster.drive(1, |core, now| core.handle_disconnected(Id(3), now));
     cluster.node(1).sent.clear();
+    cluster.deliver(3, 1, says(7, 4));
     cluster.advance_ms(500);
-    assert!(!cluster.node(1).sent.iter().any(|(_, message)| matches!(message, Message::Relay(_))));
+    let sent = &cluster.node(1).sent;
+    assert!(!sent.iter().any(|(_, message)| matches!(message, Message::Relay(_))), "{sent:?}");
 }
 
 #[test]
