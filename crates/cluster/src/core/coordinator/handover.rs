@@ -66,6 +66,10 @@ impl Coordinator {
         if let Some(handover) = self.handovers.get_mut(office) {
             if handover.stage == Stage::AwaitingSuccessor {
                 (handover.stage, handover.to) = (Stage::SteppingDown, None);
+                // The election has taken a part of the time. The holder gets the rest of what a handover may take.
+                let settings = context.settings;
+                let stopping = settings.handover_limit(record.terms).saturating_sub(settings.timing.hand_over / 2);
+                handover.deadline = handover.deadline + stopping;
                 request_step_down(holder.id, office, token, ChangeReason::Resigned, context);
             }
             return;

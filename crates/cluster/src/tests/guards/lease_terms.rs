@@ -68,6 +68,21 @@ fn a_client_is_told_to_stop_in_time_and_keeps_the_office_until_the_deadline() {
     assert!(!cluster.node(3).sent.iter().any(released), "nobody could be told");
 }
 
+/// A part of the time has passed when the successor is elected. What is left must be enough to stop.
+#[test]
+fn who_resigned_for_a_holder_hears_of_the_outcome_however_long_it_stops() {
+    let mut cluster = cluster_with_terms(4_000, 2_500);
+    let token = cluster.token(3, "slow").expect("it is held");
+    cluster.request(1, 9, Request::Resign { office: "slow".to_string() });
+    // More than half of `hand-over`.
+    cluster.advance_ms(1_800);
+    assert_eq!(cluster.take_replies(1, 9), [], "the holder is stopping");
+    cluster.request(3, 3, Request::Stopped { office: "slow".to_string(), token });
+    cluster.advance_ms(300);
+    assert_eq!(cluster.take_replies(1, 9), [Reply::Done]);
+    assert!(cluster.token(2, "slow").is_some());
+}
+
 #[test]
 fn an_office_is_not_released_while_its_client_may_still_stop() {
     let mut cluster = cluster_with_terms(1_000, 400);
