@@ -36,6 +36,13 @@ impl Identity {
     }
 }
 
+/// Whether `/proc` shows the PID namespace of this process. After `unshare --pid` without `--mount-proc`, it shows
+/// another one, whose numbers mean other processes here.
+pub fn is_proc_own() -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == own.as_str())
+}
+
 /// Whether a process has descendants that are alive, `spared` and its descendants not counted.
 pub fn has_descendants(root: Pid, spared: Option<Pid>) -> bool {
     !living_descendants(root, spared).is_empty()
@@ -113,6 +120,7 @@ mod tests {
         assert_eq!(parse(42, stat), Some(process));
         assert_eq!(parse(42, b"42 (a) S 7"), None);
         assert_eq!(parse(42, b""), None);
+        assert!(is_proc_own());
         let own = std::process::id() as i32;
         assert!(processes().iter().any(|process| process.pid == own && !process.is_zombie));
     }

@@ -187,6 +187,12 @@ fn clients_of_other_pid_namespaces_are_served() {
     below.args([env!("CARGO_BIN_EXE_hustings"), "run", "job", "--socket"]).arg(&socket);
     let below = below.args(["--containment", "process-tree", "--", "true"]).output().expect("unshare is there");
     assert!(below.status.success(), "{}", String::from_utf8_lossy(&below.stderr));
+    // Without, numbers mean other processes.
+    let mut confused = Command::new("timeout");
+    confused.arg("60").args(ELSEWHERE).args([env!("CARGO_BIN_EXE_hustings"), "run", "job", "--socket"]).arg(&socket);
+    let confused = confused.args(["--", "true"]).output().expect("unshare is there");
+    let error = String::from_utf8_lossy(&confused.stderr);
+    assert!(confused.status.code() == Some(3) && error.contains("of another PID namespace"), "{error}");
     drop(cluster);
 }
 

@@ -21,7 +21,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use hustings_cluster::api::Guard;
-use hustings_host::process_tree::{has_descendants, kill_descendants};
+use hustings_host::process_tree::{has_descendants, is_proc_own, kill_descendants};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use self::cgroup::Cgroup;
@@ -170,6 +170,10 @@ pub(crate) enum Forked {
 ///
 /// The calling process must have one thread only, and adopts orphans from now on.
 pub(crate) fn fork_guardian(kind: ContainmentKind) -> io::Result<Forked> {
+    if !is_proc_own() {
+        let why = "/proc shows the processes of another PID namespace; mount one of its own";
+        return Err(io::Error::other(why));
+    }
     let (containment, namespaces) = match kind {
         ContainmentKind::PidNamespace => (Containment::PidNamespace, Namespaces::Pid),
         ContainmentKind::Cgroup => (Containment::Cgroup(Cgroup::create()?), Namespaces::Same),

@@ -24,13 +24,13 @@ impl Peer {
     pub(super) fn of(stream: Option<&UnixStream>) -> Result<Peer, String> {
         let stream = stream.ok_or_else(gone)?;
         let peer = credentials(stream).map_err(|_| gone())?;
+        let found = match peer_pidfd(stream) {
+            Ok(pidfd) => Peer::with_pidfd(pidfd, peer.uid)?,
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Peer::by_number(peer)?,
+            Err(_) => return Err(gone()),
+        };
         // A process that has no number here cannot be killed from here, whatever a `/proc` of the host says of it.
-        peer.pid.ok_or_else(gone)?;
-        match peer_pidfd(stream) {
-            Ok(pidfd) => Peer::with_pidfd(pidfd, peer.uid),
-            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Peer::by_number(peer),
-            Err(_) => Err(gone()),
-        }
+        if peer.pid == Some(found.pid) { Ok(found) } else { Err(gone()) }
     }
 
     /// Before Linux 6.5. The number may belong to another process by now, if the one that connected has ended and has
