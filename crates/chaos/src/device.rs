@@ -24,7 +24,8 @@ impl Device {
     pub(crate) fn mount(image: PathBuf, place: &Path, size: u64) -> io::Result<Device> {
         File::create(&image)?.set_len(size)?;
         // Without a journal, which would stop the whole file system after the first error.
-        let options = ["-q", "-m", "0", "-N", "256", "-O", "^has_journal", "-E", "lazy_itable_init=0"];
+        let features = "^has_journal,^resize_inode";
+        let options = ["-q", "-m", "0", "-N", "2048", "-O", features, "-E", "lazy_itable_init=0"];
         run(Command::new("mkfs.ext4").args(options).arg(&image))?;
         let device = Device { image, place: place.to_path_buf(), size };
         device.attach()?;

@@ -72,7 +72,11 @@ impl Disks {
         if !self.is_mounted(node) {
             return Ok(());
         }
-        let mut filler = File::create(self.folders[node].join(FILLER))?;
+        let mut filler = match File::create(self.folders[node].join(FILLER)) {
+            // There is not even room for a name.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+            created => created?,
+        };
         // Large chunks first, then small ones, so that not even the last page stays free.
         for size in [1 << 20, 4096, 1] {
             let piece = vec![0; size];
