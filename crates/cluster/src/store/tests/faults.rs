@@ -327,6 +327,7 @@ fn shrink(mut steps: Vec<Step>) -> Vec<Step> {
 
 /// `HUSTINGS_DISK_SEEDS=0-1000000` tries more seeds.
 #[test]
+#[expect(clippy::print_stdout, reason = "says how much was tried")]
 fn random_failures_lose_nothing_acknowledged() {
     let seeds = crate::tests::seeds("HUSTINGS_DISK_SEEDS", 0..3_000);
     let (mut failures, count) = (0, seeds.end - seeds.start);

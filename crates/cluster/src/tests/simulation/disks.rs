@@ -66,6 +66,7 @@ fn story(node: usize, failure: Option<Failure>) -> (usize, bool) {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "says how much was tried")]
 fn any_operation_of_a_disk_may_fail_in_a_cluster() {
     let (mut runs, mut failed) = (0, 0);
     for node in 0..3 {
