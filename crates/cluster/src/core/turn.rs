@@ -206,10 +206,12 @@ impl Core {
         let is_patient = context.now.since(context.settings.started) < FOUNDING_PATIENCE;
         if parts.progress.missing_founders != missing && !is_patient {
             parts.progress.missing_founders.clone_from(&missing);
-            context.push(Output::MissingFounders(missing));
+            context.push(Output::MissingFounders(missing.clone()));
         }
         let (local_leases, known) = parts.local_leases();
         local_leases.report_again(&known, &mut context);
+        // Before there is a leader, nobody else makes members known to each other that have no connection.
+        missing.into_iter().for_each(|id| parts.elections.send_candidacy(id, &mut context));
     }
 
     /// A node that leaves stops when it holds nothing any more, or when its time is over.

@@ -89,6 +89,16 @@ fn two_wiped_disks_of_three_begin_no_new_cluster() {
 }
 
 #[test]
+fn voters_without_a_connection_hear_of_each_other_through_a_relay() {
+    let mut cluster = TestCluster::new([1, 2].map(|node| config(node, &ROLES)).to_vec());
+    cluster.start_beside(config(3, &ROLES), &[2]);
+    cluster.advance_ms(1_000);
+    for node in [1, 2, 3] {
+        assert!(cluster.node(node).core.arbiter_leader().is_some(), "node {node}");
+    }
+}
+
+#[test]
 fn a_single_voter_begins_at_once() {
     let mut cluster = TestCluster::new(vec![config(1, &[(1, Role::Elector), (2, Role::Observer)])]);
     cluster.advance_ms(200);

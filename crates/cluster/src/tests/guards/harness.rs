@@ -175,6 +175,13 @@ impl TestCluster {
         self.connect(node);
     }
 
+    /// Starts one more node with an empty disk, connected with these.
+    pub(crate) fn start_beside(&mut self, config: Config, others: &[u64]) {
+        let node = config.node.0;
+        self.insert(config, RaftStorage::empty(), incarnation(node), None);
+        others.iter().for_each(|other| self.connect_pair(*other, node));
+    }
+
     /// Changes the configuration of a node, from its next start on.
     pub(crate) fn change_config(&mut self, node: u64, change: impl FnOnce(&mut Config)) {
         change(&mut self.node(node).config);
