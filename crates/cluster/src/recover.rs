@@ -39,6 +39,9 @@ pub(crate) const INDEX_GAP: u64 = 1 << 40;
 /// The highest index at which a recovered log may begin.
 pub(crate) const MAX_TOKEN_FLOOR: u64 = 1 << 61;
 
+/// A recovered cluster begins with the first term again above this one. No other member remembers a later one.
+const MAX_TERM: u64 = 1 << 32;
+
 /// What a data folder holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FolderSummary {
@@ -232,6 +235,8 @@ fn prepare(config: &Config, token_floor: u64) -> Result<Prepared, RecoverError> 
         return Err(RecoverError::FloorTooHigh { floor });
     }
     let term = before.term.max(before.last_term) + 1;
+    // A term that no cluster reaches by itself was forged, and there may be none above it.
+    let term = if term > MAX_TERM { 1 } else { term };
     table.recover(config.node);
     let recovery = Recovery { before, survivor, removed, highest_token, token_floor: floor, term, backup: None };
     Ok((store, recovery, table, pieces))

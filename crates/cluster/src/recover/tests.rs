@@ -14,6 +14,7 @@ use crate::faults::DisabledRules;
 use crate::store::{Store, StoreOwner, Write};
 use crate::tests::member;
 use crate::timing::Timing;
+use crate::wire::MAX_INDEX;
 
 /// The configuration of node 1 of three electors.
 fn config(data: &Path) -> Config {
@@ -136,6 +137,22 @@ fn a_recovered_folder_holds_one_voter_a_higher_index_and_the_whole_table() {
     assert_eq!(again.backup, Some(config.data.join("log.backup-2")));
     fs::rename(&backup, config.data.join("log")).unwrap();
     assert_eq!(inspect(&config.data).expect("it can be read").last_index, 5);
+}
+
+/// A program without bounds for terms has stored one that nobody could follow: there was no message of a later term.
+#[test]
+fn terms_begin_again_after_a_forged_one() {
+    let (_place, config) = folder_with(entries());
+    let (mut store, opened) = open(&config);
+    let forged = HardState { term: MAX_INDEX, vote: 0, commit: 3, ..HardState::default() };
+    store.write(&Write { number: 1, hard_state: Some(forged), sync: true, ..Write::default() }).unwrap();
+    drop((store, opened));
+    let recovered = recover(&config, 0).expect("it can be recovered");
+    assert_eq!((recovered.before.term, recovered.term), (MAX_INDEX, 1));
+    let (_store, opened) = open(&config);
+    let mut node = Alone::new(config, opened.storage);
+    node.times(&[&|core| core.arbiter_leader() == Some(Id(1))]);
+    assert!((2..10).contains(&node.core.arbiter_term()), "{}", node.core.arbiter_term());
 }
 
 #[test]
