@@ -273,7 +273,7 @@ impl Metrics {
         let kinds = [
             ("election", "invalid-election-messages"),
             ("raft", "invalid-raft-messages"),
-            ("unknown-member", "messages-of-unknown-members"),
+            ("sender", "messages-of-wrong-senders"),
             ("relay", "ignored-relays"),
         ];
         kinds.into_iter().for_each(|(kind, name)| family.sample(&[("kind", kind)], counter(name)));

@@ -4,10 +4,11 @@ use hustings_protocol::Id;
 
 use super::requests::{self, Requester, handle_forwarded};
 use super::table::OfficeName;
-use super::{ClientId, Core, Exit, Output};
+use super::{ClientId, Core, Output};
 use crate::api::{Reply, Request};
 use crate::config::ConfigDigest;
-use crate::wire::Message;
+use crate::member::Role;
+use crate::wire::{Candidacy, Message};
 
 impl Core {
     pub(super) fn dispatch(&mut self, from: Id, message: Message) {
@@ -23,44 +24,23 @@ impl Core {
         }
     }
 
+    /// Handles a message, if this peer may send it. Every kind of message has its arm.
     pub(super) fn dispatch_to_part(&mut self, from: Id, message: Message) {
-        // A member that the table does not name is heard, but does not decide anything.
-        let is_member = from == self.settings.own || self.arbiter.table().members.contains_key(&from);
-        if !is_member && is_for_members_only(&message) {
-            return self.out.increment("messages-of-unknown-members");
+        if !self.admits(from, &message) {
+            return self.out.increment("messages-of-wrong-senders");
         }
+        let (mut parts, mut context) = self.split();
         match message {
-            Message::View(view) => return self.liveness.handle_view(from, self.arbiter.epoch(), view),
-            Message::Leave => return self.liveness.handle_leave(from, self.now),
-            Message::Superseded => return self.out.push(Output::Exit(Exit::Superseded)),
+            Message::View(view) => self.liveness.handle_view(from, self.arbiter.epoch(), view),
+            Message::Leave => self.liveness.handle_leave(from, self.now),
             Message::PeerDown(id) => {
                 self.liveness.handle_down_report(from, id, self.now);
                 let (mut parts, _) = self.split();
                 let (coordinator, known) = parts.coordinator();
-                return coordinator.handle_member_change(id, &known);
+                coordinator.handle_member_change(id, &known);
             }
-            Message::Candidacy(ref candidacy) => {
-                let digest = candidacy.digest;
-                if let Some(former) = self.liveness.handle_announcement(from, candidacy) {
-                    let differences = |digest: ConfigDigest| self.settings.digest.differences(&digest);
-                    let (parts, former) = (differences(digest), former.map(differences).unwrap_or_default());
-                    if parts != former {
-                        self.out.outputs.push(Output::ConfigDiffers { member: from, parts });
-                    }
-                }
-                let (store_id, position) = (candidacy.store_id, candidacy.disk);
-                let (parts, mut context) = self.split();
-                parts.arbiter.handle_introduction(from, store_id, position, &mut context);
-                if !self.arbiter.refuses(from) && self.out.relayed.is_none() {
-                    self.liveness.handle_trusted(from);
-                }
-            }
-            _ => {}
-        }
-        let (mut parts, mut context) = self.split();
-        match message {
-            Message::Candidacy(candidacy) => parts.elections.handle_candidacy(from, candidacy, &mut context),
-            Message::CandidacyRequest => parts.elections.send_candidacy(from, &mut context),
+            Message::Candidacy(candidacy) => self.handle_candidacy(from, candidacy),
+            Message::CandidacyRequest => self.send_list_again(from),
             Message::CandidacyVersions(versions) => parts.elections.handle_versions(from, &versions, &mut context),
             Message::Election { key, bytes } => parts.elections.handle_message(from, key, &bytes, &mut context),
             Message::Claims(claims) => {
@@ -87,14 +67,12 @@ impl Core {
                 coordinator.handle_readiness(from, &office, is_ready, &known, &mut context);
             }
             Message::ForwardedRequest(forwarded) => {
-                if let Ok(request) = forwarded.parse() {
-                    let requester = Requester { node: from, number: forwarded.number };
-                    let (coordinator, mut known) = parts.coordinator();
-                    handle_forwarded(requester, &request, coordinator, &mut known, &mut context);
-                }
+                let requester = Requester { node: from, number: forwarded.number };
+                let (coordinator, mut known) = parts.coordinator();
+                handle_forwarded(requester, &forwarded, coordinator, &mut known, &mut context);
             }
             Message::ForwardedResponse { number, result } => {
-                parts.requests.handle_response(number, result, &mut context);
+                parts.requests.handle_response(from, number, result, &mut context);
             }
             Message::StatePiece(piece) => {
                 let requester = Requester { node: from, number: piece.upload.number };
@@ -102,17 +80,61 @@ impl Core {
                 coordinator.handle_piece(requester, piece, &mut known, &mut context);
             }
             Message::StatePieceResponse { number, result } => {
-                parts.requests.handle_piece_response(number, result, &mut context);
+                parts.requests.handle_piece_response(from, number, result, &mut context);
             }
-            message => {
-                let is_round = matches!(&message, Message::Heartbeat(heartbeat) if heartbeat.leader.is_some());
+            message @ (Message::UnknownDisk | Message::OldDisk(_) | Message::Superseded | Message::Removed) => {
+                self.handle_doubt(from, message);
+            }
+            Message::Heartbeat(heartbeat) => {
                 parts.arbiter.handle_message(from, message, &mut context);
-                if is_round {
+                if heartbeat.leader.is_some() {
                     // What this node gave up is reported again with the answer.
                     let (local_leases, known) = parts.local_leases();
                     local_leases.report_again(&known, &mut context);
                 }
             }
+            message @ (Message::Raft(_)
+            | Message::ReadIndexRequest { .. }
+            | Message::ReadIndexResponse { .. }
+            | Message::PollRequest { .. }
+            | Message::PollResponse { .. }
+            | Message::BlobRequest { .. }
+            | Message::BlobPiece { .. }
+            | Message::DiskMark(_)
+            | Message::Voters { .. }) => parts.arbiter.handle_message(from, message, &mut context),
+            // A relayed message is handled before it gets here, and is not relayed twice. The node itself answers what
+            // is about clocks.
+            Message::Relay(_) | Message::TimeRequest { .. } | Message::TimeResponse { .. } => {}
+        }
+    }
+
+    /// A member says what it is, and which offices it is a candidate for. Only electors are.
+    fn handle_candidacy(&mut self, from: Id, mut candidacy: Candidacy) {
+        if !self.arbiter.table().member(from).is_some_and(|member| member.role == Role::Elector) {
+            candidacy.added.clear();
+        }
+        let digest = candidacy.digest;
+        if let Some(former) = self.liveness.handle_announcement(from, &candidacy) {
+            let differences = |digest: ConfigDigest| self.settings.digest.differences(&digest);
+            let (parts, former) = (differences(digest), former.map(differences).unwrap_or_default());
+            if parts != former {
+                self.out.outputs.push(Output::ConfigDiffers { member: from, parts });
+            }
+        }
+        let (parts, mut context) = self.split();
+        parts.arbiter.handle_introduction(from, candidacy.store_id, candidacy.disk, &mut context);
+        if !self.arbiter.refuses(from) && self.out.relayed.is_none() {
+            self.liveness.handle_trusted(from);
+        }
+        let (parts, mut context) = self.split();
+        parts.elections.handle_candidacy(from, candidacy, &mut context);
+    }
+
+    /// A member asks for this node's list of candidacies, which may be long.
+    fn send_list_again(&mut self, to: Id) {
+        if self.liveness.may_send_list(to, self.now) {
+            let (parts, mut context) = self.split();
+            parts.elections.send_candidacy(to, &mut context);
         }
     }
 
@@ -156,22 +178,4 @@ impl Core {
     fn name(&self, office: &str) -> OfficeName {
         self.arbiter.table().offices.stored_name(office).cloned().unwrap_or_else(|| office.into())
     }
-}
-
-/// Whether a message counts only if the table names its sender. Everything else is needed to follow a coordinator that
-/// this node has not heard of yet.
-fn is_for_members_only(message: &Message) -> bool {
-    matches!(
-        message,
-        Message::PeerDown(_)
-            | Message::Claims(_)
-            | Message::StepDown { .. }
-            | Message::SteppedDown { .. }
-            | Message::ReadinessResponse { .. }
-            | Message::ForwardedRequest(_)
-            | Message::StatePiece(_)
-            | Message::UnknownDisk
-            | Message::OldDisk(_)
-            | Message::Superseded
-    )
 }

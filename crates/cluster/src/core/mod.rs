@@ -27,6 +27,7 @@ mod claims;
 pub(crate) mod context;
 mod coordinator;
 mod dispatch;
+mod doubts;
 mod elections;
 pub(crate) mod liveness;
 mod local_leases;
@@ -36,6 +37,7 @@ mod normalise;
 mod parts;
 mod relays;
 mod requests;
+mod senders;
 mod settings;
 pub(crate) mod table;
 mod turn;
@@ -49,6 +51,7 @@ use self::arbiter::{Arbiter, DiskFailure};
 use self::claims::Claims;
 use self::context::Outbox;
 use self::coordinator::Coordinator;
+use self::doubts::Doubts;
 use self::elections::Elections;
 use self::liveness::Liveness;
 use self::local_leases::LocalLeases;
@@ -158,6 +161,7 @@ pub(crate) struct Core {
     requests: Requests,
     /// What the turn remembers between two calls.
     progress: parts::Progress,
+    doubts: Doubts,
     out: Outbox,
     /// Why the core does nothing any more, if it does not.
     halted: Option<Exit>,
@@ -184,6 +188,7 @@ impl Core {
             local_leases: LocalLeases::default(),
             requests: Requests::new(settings.incarnation),
             progress: parts::Progress::new(health),
+            doubts: Doubts::default(),
             out: Outbox::default(),
             halted: None,
             settings,

@@ -188,7 +188,7 @@ impl Core {
                 }
                 let table = stored.unwrap_or(table);
                 let skips_durability = disabled_rules.contains(Rule::DurableBeforeSend);
-                Box::new(RaftArbiter::new(config.node, store_id, storage, table, skips_durability, now)?)
+                Box::new(RaftArbiter::new(&config, store_id, storage, table, skips_durability, now)?)
             }
         };
         let health = if config.health.is_some() { 0 } else { 100 };

@@ -195,6 +195,7 @@ impl Core {
             return;
         }
         self.next_heartbeat = self.now + self.settings.timing.heartbeat;
+        self.review_doubts();
         let (mut parts, mut context) = self.split();
         parts.arbiter.heartbeat(&mut context);
         if parts.arbiter.coordinator() == Some(context.own())

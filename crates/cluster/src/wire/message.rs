@@ -169,6 +169,13 @@ pub(crate) enum Message {
     OldDisk(KnownDisk),
     /// A process that was started later runs as the same member as the receiver.
     Superseded,
+    /// Who votes, when the log is applied up to this index.
+    Voters {
+        /// The index.
+        applied: u64,
+        /// The voters, ascending.
+        voters: Vec<Id>,
+    },
 }
 
 /// A sign of life.
@@ -297,6 +304,15 @@ impl Message {
         }
     }
 
+    /// The term in which the sender claims to lead the arbiter, if it does.
+    pub(crate) fn leader_term(&self) -> Option<u64> {
+        match self {
+            Message::Heartbeat(heartbeat) => heartbeat.leader.map(|leader| leader.term),
+            Message::Raft(message) => Some(message.term()),
+            _ => None,
+        }
+    }
+
     /// Encodes the message.
     pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("messages are plain data")
@@ -316,7 +332,9 @@ impl Message {
             Message::Candidacy(Candidacy { added, removed, .. }) => {
                 added.len() + removed.len() <= MAX_LIST_LEN && added.iter().chain(removed).all(|name| is_office(name))
             }
-            Message::View(members) => members.len() <= MAX_LIST_LEN,
+            Message::View(members) | Message::Voters { voters: members, .. } => {
+                members.len() <= MAX_LIST_LEN && members.is_sorted_by(|one, next| one < next)
+            }
             Message::CandidacyVersions(versions) => versions.len() <= MAX_LIST_LEN,
             Message::Claims(Claims { added, removed, .. }) => {
                 added.len() + removed.len() <= MAX_LIST_LEN

@@ -9,8 +9,11 @@ mod kind;
 mod message;
 mod raft_message;
 mod relay;
+mod subject;
 
-pub(crate) use kind::{MessageKind, Subject};
+#[cfg(test)]
+pub(crate) use kind::examples;
+pub(crate) use kind::{MessageKind, Sender};
 pub(crate) use message::MAX_LIST_LEN;
 pub(crate) use message::{
     Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
@@ -18,3 +21,4 @@ pub(crate) use message::{
 pub(crate) use raft_message::MAX_INDEX;
 pub(crate) use raft_message::RaftMessage;
 pub(crate) use relay::{Relay, Seal};
+pub(crate) use subject::Subject;

@@ -173,7 +173,7 @@ impl RaftMessage {
     }
 
     /// The sender's term.
-    pub(super) fn term(&self) -> u64 {
+    pub(crate) fn term(&self) -> u64 {
         self.term
     }
 
@@ -221,6 +221,10 @@ impl RaftMessage {
         message.priority = self.priority;
         let numbers = [self.term, self.log_term, self.index, self.commit, self.commit_term, self.reject_hint];
         if numbers.into_iter().any(|number| number > MAX_INDEX) || self.log_term > self.term {
+            return None;
+        }
+        // No member of this version asks for a snapshot by itself.
+        if self.request_snapshot != 0 {
             return None;
         }
         // Only the position before the first entry has term 0.

@@ -134,6 +134,27 @@ pub(crate) trait Arbiter {
         self.table().members.keys().copied().collect()
     }
 
+    /// Whether a peer is one of the voters, as far as this node can tell: also one that is about to vote.
+    fn votes(&self, id: Id) -> bool {
+        self.table().member(id).is_some_and(|member| member.role.votes())
+    }
+
+    /// The highest term that a peer may name.
+    fn max_term(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Whether something that is said against this node may be true.
+    fn is_plausible(&self, doubt: &Message) -> bool {
+        let _ = doubt;
+        true
+    }
+
+    /// Whether a voter that is up says that this node's disk is not the right one.
+    fn set_doubted(&mut self, is_doubted: bool) {
+        let _ = is_doubted;
+    }
+
     /// Submits a change. Its outcome is an [`ArbiterEvent::Applied`] with this number; for a [`Command::Complete`] or
     /// [`Command::DeleteState`], an [`ArbiterEvent::Recorded`]; for a [`Command::StatePiece`], an
     /// [`ArbiterEvent::PieceReceived`]. The arbiter repeats what may be lost on the way to the authority: only if the

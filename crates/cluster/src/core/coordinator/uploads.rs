@@ -5,7 +5,7 @@ use super::{Coordinator, Known};
 use crate::api::RequestError;
 use crate::core::context::Context;
 use crate::core::requests::{Requester, errors};
-use crate::core::table::{Command, PieceEffect, StatePiece};
+use crate::core::table::{Command, Office, PieceEffect, StatePiece};
 use crate::wire::Message;
 
 /// How many pieces may wait for the log, so that other changes do not wait for long. A node whose piece is dropped
@@ -37,7 +37,9 @@ impl Coordinator {
             return Err(errors::moved());
         }
         let table = known.arbiter.table();
-        if !table.offices.get(&piece.office).is_some_and(|known| known.token == piece.token && known.holder.is_some()) {
+        // The token is known to all members; the office is held by one of them.
+        let is_holder = |held: &Office| held.holder.is_some_and(|holder| holder.id == requester.node);
+        if !table.offices.get(&piece.office).is_some_and(|held| held.token == piece.token && is_holder(held)) {
             return Err(errors::stale_token());
         }
         if piece.index == 0 {

@@ -23,6 +23,9 @@ use crate::member::{MemberRank, Role};
 use crate::timing::Timing;
 use crate::wire::Candidacy;
 
+/// How often a peer gets this node's list of candidacies because it asks for it. An honest one asks less often.
+const LIST_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Something that the other parts must know.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum LivenessEvent {
@@ -88,11 +91,16 @@ impl Liveness {
         self.events.pop_front()
     }
 
-    /// The members of the cluster changed. Peers that are no longer members are forgotten.
-    pub(super) fn handle_members(&mut self, table: &Table) {
+    /// The members of the cluster changed. Peers that are no longer members are forgotten. Returns those that are
+    /// members only now, or in another role: what they said before was not heard, or not in full.
+    pub(super) fn handle_members(&mut self, table: &Table) -> Vec<Id> {
         let info = |member: &crate::member::Member| MemberInfo { priority: member.priority, role: member.role };
+        let former = std::mem::take(&mut self.members);
         self.members = table.members.iter().map(|(id, known)| (*id, info(&known.member))).collect();
         self.view_is_stale = true;
+        let had_role = |id: &Id, role: Role| former.get(id).is_some_and(|former| former.role == role);
+        let is_new = |(id, member): &(&Id, &MemberInfo)| self.peers.contains_key(id) && !had_role(id, member.role);
+        self.members.iter().filter(is_new).map(|(id, _)| *id).collect()
     }
 
     /// Forgets a peer that was removed from the cluster.
@@ -171,6 +179,16 @@ impl Liveness {
         let may = *last == Timestamp::ZERO || *last + interval <= now;
         if may {
             *last = now;
+        }
+        may
+    }
+
+    /// Whether a peer that asks for this node's list gets it again.
+    pub(super) fn may_send_list(&mut self, id: Id, now: Timestamp) -> bool {
+        let Some(peer) = self.peers.get_mut(&id) else { return false };
+        let may = peer.list_sent_at == Timestamp::ZERO || now.since(peer.list_sent_at) >= LIST_INTERVAL;
+        if may {
+            peer.list_sent_at = now;
         }
         may
     }

@@ -55,6 +55,8 @@ pub(crate) struct Peer {
     pub(crate) digest: Option<ConfigDigest>,
     /// Members that reported it down, and when.
     pub(super) down_reports: BTreeMap<Id, Timestamp>,
+    /// When it last got this node's list of candidacies because it asked for it.
+    pub(super) list_sent_at: Timestamp,
     /// How often it went down recently, and when it last did.
     flaps: u32,
     last_down: Timestamp,
@@ -79,6 +81,7 @@ impl Peer {
             disk_fails: false,
             digest: None,
             down_reports: BTreeMap::new(),
+            list_sent_at: Timestamp::ZERO,
             flaps: 0,
             last_down: Timestamp::ZERO,
         }
@@ -183,7 +186,8 @@ impl Peer {
     /// flapping.
     pub(crate) fn settle_time(&self, base: Duration, now: Timestamp) -> Duration {
         let is_stable = now.since(self.last_down) > FLAP_WINDOW;
-        base * 2u32.pow(if is_stable { 0 } else { self.flaps.saturating_sub(1).min(MAX_DOUBLINGS) })
+        let doublings = if is_stable { 0 } else { self.flaps.saturating_sub(1).min(MAX_DOUBLINGS) };
+        base.saturating_mul(2u32.pow(doublings))
     }
 }
 
@@ -195,6 +199,7 @@ impl Normalise for Peer {
             last_direct_contact,
             down_reports,
             last_down,
+            list_sent_at,
             connected: _,
             incarnation: _,
             former: _,
@@ -209,7 +214,7 @@ impl Normalise for Peer {
             digest: _,
             flaps: _,
         } = self;
-        [since, last_direct_contact, last_down].into_iter().for_each(|time| time.normalise(now));
+        [since, last_direct_contact, last_down, list_sent_at].into_iter().for_each(|time| time.normalise(now));
         detector.normalise(now);
         down_reports.normalise(now);
     }

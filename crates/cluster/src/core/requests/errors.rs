@@ -94,6 +94,13 @@ pub(in crate::core) fn last_voter(name: &str) -> RequestError {
 /// The code of [`moved`].
 pub(in crate::core) const MOVED: &str = "moved";
 
+/// What an observer's operators and programs ask for is not carried out.
+pub(in crate::core) fn observer() -> RequestError {
+    let message = "this node is an observer, which changes nothing in the cluster: ask a node that is a voter (an \
+                   elector or a witness)";
+    refusal("observer", message.to_string())
+}
+
 /// The coordinator hands its role over before it carries out the request. The node that forwarded the request sends it
 /// to the next one.
 pub(in crate::core) fn moved() -> RequestError {

@@ -182,7 +182,16 @@ impl Requests {
     }
 
     /// The outcome of a forwarded request arrived.
-    pub(super) fn handle_response(&mut self, number: u64, result: Result<(), RequestError>, context: &mut Context<'_>) {
+    pub(super) fn handle_response(
+        &mut self,
+        from: Id,
+        number: u64,
+        result: Result<(), RequestError>,
+        context: &mut Context<'_>,
+    ) {
+        if self.pending.get(&number).is_none_or(|pending| pending.sent_to.0 != from) {
+            return;
+        }
         if let Err(refusal) = &result
             && refusal.code == errors::MOVED
             && let Some(pending) = self.pending.get_mut(&number)
@@ -198,11 +207,12 @@ impl Requests {
     /// The coordinator answered a piece of a state.
     pub(super) fn handle_piece_response(
         &mut self,
+        from: Id,
         number: u64,
         result: Result<Option<u32>, RequestError>,
         context: &mut Context<'_>,
     ) {
-        self.uploads.handle_response(number, result, context);
+        self.uploads.handle_response(from, number, result, context);
     }
 
     /// This node was removed from the cluster: answers whoever asked for that here.

@@ -10,6 +10,7 @@ use crate::core::context::Context;
 use crate::core::coordinator::{Coordinator, Known, respond};
 use crate::core::table::{Command, Table, check_key};
 use crate::member::{Member, Role};
+use crate::wire::ForwardedRequest;
 
 /// How far a new member's id may be above the highest one so far. Ids are skipped when a member's files are written but
 /// never used.
@@ -21,12 +22,18 @@ const UNATTENDED: u64 = 0;
 /// Carries out a request, or refuses it. The requester gets a response either way.
 pub(in crate::core) fn handle_forwarded(
     requester: Requester,
-    request: &Request,
+    forwarded: &ForwardedRequest,
     coordinator: &mut Coordinator,
     known: &mut Known<'_>,
     context: &mut Context<'_>,
 ) {
-    if let Err(refusal) = carry_out(requester, request, coordinator, known, context) {
+    let Ok(request) = forwarded.parse() else { return };
+    let may_ask = requester.node == context.own() || known.arbiter.votes(requester.node);
+    let result = match may_ask {
+        true => carry_out(requester, &request, coordinator, known, context),
+        false => Err(errors::observer()),
+    };
+    if let Err(refusal) = result {
         respond(requester, Err(refusal), context);
     }
 }

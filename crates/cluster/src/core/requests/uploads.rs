@@ -164,11 +164,13 @@ impl Uploads {
     /// The coordinator answered.
     pub(super) fn handle_response(
         &mut self,
+        from: Id,
         number: u64,
         result: Result<Option<u32>, RequestError>,
         context: &mut Context<'_>,
     ) {
-        let Some(outgoing) = self.outgoing.get_mut(&number) else { return };
+        let is_from = |outgoing: &&mut Outgoing| outgoing.sent_to.is_some_and(|(coordinator, _)| coordinator == from);
+        let Some(outgoing) = self.outgoing.get_mut(&number).filter(is_from) else { return };
         match result {
             Ok(Some(next)) if next > outgoing.confirmed => {
                 outgoing.confirmed = next;

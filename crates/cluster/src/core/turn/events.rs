@@ -133,7 +133,7 @@ impl Core {
             self.elections.forget(*id);
         }
         let table = self.arbiter.table();
-        self.liveness.handle_members(table);
+        let new = self.liveness.handle_members(table);
         let members = table
             .members
             .values()
@@ -142,6 +142,13 @@ impl Core {
         let (is_member, max_id) = (table.members.contains_key(&self.settings.own), table.max_member_id);
         let (parts, mut context) = self.split();
         parts.arbiter.handle_announcements(&mut context);
+        for id in new {
+            // What it said of its elections is lost. It may have known this node as little.
+            parts.elections.handle_interruption(id);
+            parts.claims.handle_interruption(id);
+            parts.elections.send_candidacy(id, &mut context);
+            context.send(id, Message::CandidacyRequest);
+        }
         if !is_member {
             parts.requests.handle_removed(&mut context);
             context.push(Output::Exit(Exit::Removed));

@@ -133,10 +133,7 @@ impl TestCluster {
             let incarnation = incarnation(config.node.0);
             cluster.insert(config, storage, incarnation, None);
         }
-        let ids: Vec<u64> = cluster.nodes.keys().copied().collect();
-        for (place, one) in ids.iter().enumerate() {
-            ids[place + 1..].iter().for_each(|other| cluster.connect_pair(*one, *other));
-        }
+        cluster.reconnect();
         cluster
     }
 
@@ -194,6 +191,21 @@ impl TestCluster {
         self.connect(node);
     }
 
+    /// Starts a node again that was killed, with this disk: all that it had written.
+    pub(crate) fn start_killed(&mut self, (config, disk, incarnation): (Config, RaftStorage, u64)) {
+        let node = config.node.0;
+        self.insert(config, disk, incarnation + 100, None);
+        self.connect(node);
+    }
+
+    /// Kills a node. Returns what it needs to start again.
+    pub(crate) fn kill_for_now(&mut self, node: u64) -> (Config, RaftStorage, u64) {
+        let this = self.node(node);
+        let kept = (this.config.clone(), this.disk.clone(), this.incarnation);
+        self.kill(node);
+        kept
+    }
+
     /// Kills a node, and starts it again with another content of its disk.
     pub(crate) fn restart_with(&mut self, node: u64, disk: RaftStorage) {
         self.node(node).disk = disk;
@@ -202,13 +214,8 @@ impl TestCluster {
 
     /// Kills a node, and starts it again with its disk. Everything that it had written is durable.
     pub(crate) fn restart(&mut self, node: u64) {
-        let (config, disk, incarnation) = {
-            let this = self.node(node);
-            (this.config.clone(), this.disk.clone(), this.incarnation + 100)
-        };
-        self.kill(node);
-        self.insert(config, disk, incarnation, None);
-        self.connect(node);
+        let killed = self.kill_for_now(node);
+        self.start_killed(killed);
     }
 
     /// Connects a node with all others that run.
@@ -216,6 +223,14 @@ impl TestCluster {
         let others: Vec<u64> =
             self.nodes.iter().filter(|(id, other)| **id != node && other.exit.is_none()).map(|(id, _)| *id).collect();
         others.into_iter().for_each(|other| self.connect_pair(other, node));
+    }
+
+    /// Connects all nodes again, as they do by themselves after they have given a connection up.
+    pub(crate) fn reconnect(&mut self) {
+        let ids: Vec<u64> = self.nodes.iter().filter(|(_, node)| node.exit.is_none()).map(|(id, _)| *id).collect();
+        for (place, one) in ids.iter().enumerate() {
+            ids[place + 1..].iter().for_each(|other| self.connect_pair(*one, *other));
+        }
     }
 
     /// Connects two nodes. Both know of the connection before anything arrives on it.

@@ -202,11 +202,9 @@ impl RaftArbiter {
         if self.disks.is_blind { DiskPosition::default() } else { self.consensus.durable_position() }
     }
 
-    /// A member remembers this of this node's disk.
-    pub(super) fn handle_old_disk(&mut self, known: KnownDisk) {
-        if known.store_id == self.store_id && !self.disks.started_at.includes(known.reached) {
-            self.handle_refusal(Refusal::OldDisk);
-        }
+    /// Whether this node's disk is older than what a member remembers of it.
+    pub(super) fn is_older_than(&self, known: KnownDisk) -> bool {
+        known.store_id == self.store_id && !self.disks.started_at.includes(known.reached)
     }
 
     /// The cluster refuses this node's disk, now or before.

@@ -6,7 +6,7 @@ use super::RaftArbiter;
 use crate::clock::Timestamp;
 use crate::core::context::Context;
 use crate::core::table::Holder;
-use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, MAX_INDEX, Message};
+use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, Message};
 
 impl RaftArbiter {
     pub(super) fn begin_round(&mut self, context: &mut Context<'_>) {
@@ -42,9 +42,6 @@ impl RaftArbiter {
     }
 
     fn handle_leader_heartbeat(&mut self, from: Id, leader: LeaderHeartbeat, context: &mut Context<'_>) {
-        if leader.term > MAX_INDEX {
-            return;
-        }
         if leader.term < self.consensus.term() {
             // The sender is no longer the leader. The library's response tells it so.
             self.consensus.step_leader_heartbeat(from, leader.term, 0);

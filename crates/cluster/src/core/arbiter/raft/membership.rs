@@ -113,15 +113,17 @@ impl RaftArbiter {
         }
         let removed = self.table.apply_membership(change, member);
         removed.iter().for_each(|id| self.forget_member(*id, context));
+        context.broadcast(&self.own_voters());
         self.events.push_back(ArbiterEvent::Applied { office: None, request, took_effect: true, is_grant: false });
         self.events.push_back(ArbiterEvent::MembersChanged { removed });
     }
 
-    /// A member was removed. If it led, this node knows that it no longer does, without waiting for its silence. The
-    /// leader tells it, because it does not get the entry that removed it.
+    /// A member was removed. If it led, this node knows that it no longer does, without waiting for its silence. All
+    /// tell it, because it does not get the entry that removed it.
     pub(super) fn forget_member(&mut self, id: Id, context: &mut Context<'_>) {
         self.disks.forget(id);
-        if self.consensus.is_leader() && id != self.own {
+        self.forget_voter(id);
+        if id != self.own {
             context.send(id, Message::Removed);
         }
         if self.consensus.leader() == Some(id) && id != self.own {

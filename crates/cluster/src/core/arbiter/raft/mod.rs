@@ -19,6 +19,7 @@ mod heartbeats;
 mod lease_rounds;
 mod membership;
 mod polls;
+mod voters;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -32,10 +33,11 @@ use self::disks::Disks;
 use self::founding::Founding;
 use self::lease_rounds::{LeaseRounds, SentAnswers};
 use self::polls::Polls;
+use self::voters::KnownVoters;
 use super::{Arbiter, ArbiterEvent, DiskFailure};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
-use crate::core::Exit;
+use crate::config::Config;
 use crate::core::context::Context;
 use crate::core::requests::errors;
 use crate::core::settings::StartError;
@@ -79,6 +81,10 @@ pub(in crate::core) struct RaftArbiter {
     /// The last term in which this node noticed that it leads.
     leading_term: u64,
     disk_failure: Option<DiskFailure>,
+    /// Voters that the table does not name.
+    known_voters: KnownVoters,
+    /// Whether a voter that is up says that this disk is not the right one.
+    is_doubted: bool,
     /// The last write that is not durable, and since when none has become durable.
     unwritten: Option<(u64, Timestamp)>,
     is_leaving: bool,
@@ -93,13 +99,14 @@ pub(in crate::core) struct RaftArbiter {
 impl RaftArbiter {
     /// Creates the arbiter of a node that starts now, with the table of its last snapshot.
     pub(in crate::core) fn new(
-        own: Id,
+        config: &Config,
         store_id: u64,
         storage: RaftStorage,
         table: Table,
         skips_durability: bool,
         now: Timestamp,
     ) -> Result<Self, StartError> {
+        let own = config.node;
         let blobs = Blobs::load(storage.take_blobs(), &table.states)?;
         let consensus = Consensus::new(own, storage.clone(), Campaign::default(), skips_durability)?;
         let disks = Disks::new(&storage, consensus.position(), skips_durability)?;
@@ -123,6 +130,8 @@ impl RaftArbiter {
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
             disk_failure: None,
+            known_voters: KnownVoters::new(config),
+            is_doubted: false,
             unwritten: None,
             is_leaving: false,
             is_halted: false,
@@ -203,6 +212,30 @@ impl Arbiter for RaftArbiter {
         self.consensus.voters()
     }
 
+    fn votes(&self, id: Id) -> bool {
+        self.is_voter(id)
+    }
+
+    fn max_term(&self) -> u64 {
+        self.consensus.max_term(self.known_voters.joins)
+    }
+
+    fn is_plausible(&self, doubt: &Message) -> bool {
+        match doubt {
+            // The log of this disk says whose it is.
+            Message::UnknownDisk => self.table.members.get(&self.own).is_none_or(|own| own.store_id != self.store_id),
+            Message::OldDisk(known) => self.is_older_than(*known),
+            _ => true,
+        }
+    }
+
+    fn set_doubted(&mut self, is_doubted: bool) {
+        if is_doubted && !self.is_doubted {
+            self.consensus.forget_leader();
+        }
+        self.is_doubted = is_doubted;
+    }
+
     fn submit(&mut self, request: u64, command: Command, context: &mut Context<'_>) -> Result<(), RequestError> {
         match command {
             Command::SetMember(member) if !self.table.members.contains_key(&member.id) => self.add_member(&member)?,
@@ -250,7 +283,9 @@ impl Arbiter for RaftArbiter {
         if self.disk_failure.is_none() && hangs {
             self.handle_disk_failed(DISK_HANGS, context);
         }
-        self.consensus.tick();
+        if !self.is_doubted {
+            self.consensus.tick();
+        }
         self.tell_disk_mark(context);
         self.observe_leadership(context);
         self.repeat_blob_requests(context);
@@ -268,8 +303,9 @@ impl Arbiter for RaftArbiter {
     fn handle_message(&mut self, from: Id, message: Message, context: &mut Context<'_>) {
         match message {
             Message::UnknownDisk => self.handle_refusal(Refusal::UnknownDisk),
-            Message::OldDisk(known) => self.handle_old_disk(known),
+            Message::OldDisk(_) => self.handle_refusal(Refusal::OldDisk),
             _ if self.disks.refuses(from) => {}
+            Message::Heartbeat(_) | Message::Raft(_) if self.is_doubted => {}
             Message::DiskMark(reached) => self.handle_disk_mark(from, reached, context),
             Message::Heartbeat(heartbeat) => self.handle_heartbeat(from, heartbeat, context),
             Message::Raft(message) => self.handle_raft(from, &message, context),
@@ -285,15 +321,16 @@ impl Arbiter for RaftArbiter {
             Message::PollResponse { term, poll } => {
                 self.polls.handle_response(from, term, poll, &self.consensus, context);
             }
-            Message::ReadIndexResponse { number, committed } if number <= self.last_read => {
-                self.polls.handle_read_index(number, committed);
+            Message::ReadIndexResponse { number, committed } => {
+                // Other numbers are those of an earlier incarnation.
+                if number <= self.last_read {
+                    self.polls.handle_read_index(number, committed);
+                }
             }
             Message::BlobRequest { blob, piece } => self.handle_blob_request(from, blob, piece, context),
             Message::BlobPiece { blob, piece, data } => self.handle_blob_piece(from, (blob, piece), data, context),
-            Message::Removed if self.consensus.leader().is_none_or(|leader| leader == from) => {
-                self.events.push_back(ArbiterEvent::Exit(Exit::Removed));
-            }
-            _ => {}
+            Message::Voters { applied, voters } => self.handle_voters(from, applied, voters),
+            other => debug_assert!(false, "{} is not for the arbiter", other.kind().name()),
         }
     }
 
@@ -306,6 +343,7 @@ impl Arbiter for RaftArbiter {
         }
         let reached = self.own_disk_mark();
         context.send(id, Message::DiskMark(reached));
+        context.send(id, self.own_voters());
         self.campaign_if_quorum_is_up(context);
     }
 

@@ -107,6 +107,8 @@ impl Polls {
 
     /// The leader's commit index arrived, as of some time after the request.
     pub(super) fn handle_read_index(&mut self, number: u64, committed: u64) {
+        // A later index at an earlier time is no index that the log had: the later answer holds for both.
+        while self.confirmed.pop_back_if(|last| last.0 <= number && last.1 >= committed).is_some() {}
         let is_new = self.confirmed.back().is_none_or(|last| last.0 < number);
         if is_new && self.confirmed.len() < MAX_CONFIRMED {
             self.confirmed.push_back((number, committed));

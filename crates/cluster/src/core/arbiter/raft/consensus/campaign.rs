@@ -101,6 +101,9 @@ impl Consensus {
         if kind == MessageType::MsgAppendResponse && !message.reject && message.index > self.last_index() {
             return false;
         }
+        if kind == MessageType::MsgAppend && !self.may_be_appended(&message) {
+            return false;
+        }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
             // An empty log may belong to a disk that lost its votes. Until a leader has replicated the log to it, this
             // voter votes only where nothing was ever committed.
@@ -117,6 +120,15 @@ impl Consensus {
         }
         self.step_raw(message);
         true
+    }
+
+    /// Whether a leader may have sent this. It has everything that is committed, so nothing in its log from there on is
+    /// of an earlier term. The library panics where it looks for such a place, or replaces what is committed.
+    fn may_be_appended(&self, append: &eraftpb::Message) -> bool {
+        let log = &self.node.raft.raft_log;
+        let committed = log.term(log.committed).unwrap_or(0);
+        let is_before = append.index < log.committed;
+        is_before || append.log_term >= committed && append.entries.iter().all(|entry| entry.term >= committed)
     }
 
     /// This voter has observed the leader's failure: answers the vote requests that it held.

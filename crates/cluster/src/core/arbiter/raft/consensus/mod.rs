@@ -19,7 +19,7 @@ pub(crate) use self::campaign::Campaign;
 pub(crate) use self::ready::{Committed, CommittedChange, Place, Ready};
 use crate::core::table::parse_membership;
 use crate::store::{BlobWrite, DiskPosition, KnownDisks, RaftStorage, Refusal, Write};
-use crate::wire::RaftMessage;
+use crate::wire::{MAX_INDEX, RaftMessage};
 
 /// After how many ticks without a quorum a leader steps down. This is a safety net: the failure detector is faster.
 const ELECTION_TICKS: usize = 20;
@@ -29,6 +29,11 @@ const FALLBACK_ELECTION_TICKS: usize = 200;
 /// heartbeat waits for what was sent before it.
 const MAX_APPEND_BYTES: u64 = 64 << 10;
 const MAX_APPENDS: usize = 64;
+
+/// How far the term of a cluster may be above that of what a node has applied: an election in every second of a hundred
+/// years. How far it may be above the node's own term at any time.
+const MAX_TERM_JUMP: u64 = 1 << 32;
+const MAX_ELECTIONS: u64 = 1 << 16;
 
 /// Work that waits for the disk.
 struct PendingWrite {
@@ -186,6 +191,21 @@ impl Consensus {
     /// Up to which index a follower's log is known to match the leader's.
     pub(crate) fn matched(&self, follower: Id) -> u64 {
         self.node.raft.prs().get(follower.0).map_or(0, |progress| progress.matched)
+    }
+
+    /// Whether somebody votes, in either configuration during a membership change.
+    pub(crate) fn is_voter(&self, id: Id) -> bool {
+        self.conf.voters.contains(&id.0) || self.conf.voters_outgoing.contains(&id.0)
+    }
+
+    /// The highest term that a peer may name: one that no cluster reaches between what this node has applied and now,
+    /// or a few elections after its own. A node that joins has applied nothing, and the cluster may be in any term.
+    pub(crate) fn max_term(&self, joins: bool) -> u64 {
+        if joins && self.is_blank() {
+            return MAX_INDEX / 2;
+        }
+        let applied = self.node.raft.raft_log.term(self.applied).unwrap_or(0);
+        (applied + MAX_TERM_JUMP).max(self.term() + MAX_ELECTIONS).min(MAX_INDEX)
     }
 
     /// All voters; during a membership change, those of both configurations.
