@@ -5,6 +5,7 @@ mod conformance;
 mod election;
 mod faults;
 mod guards;
+mod hostile;
 mod lease_checker;
 mod simulation;
 

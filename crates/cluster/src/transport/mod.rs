@@ -33,7 +33,7 @@ mod resolve;
 mod seals;
 mod slots;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod token_bucket;
 mod traffic;
 

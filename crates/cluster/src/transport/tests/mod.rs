@@ -4,7 +4,7 @@ mod abuse;
 mod crossing;
 mod descriptors;
 mod pair;
-mod raw;
+pub(crate) mod raw;
 mod rejections;
 mod seals;
 

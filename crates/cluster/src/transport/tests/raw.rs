@@ -15,16 +15,16 @@ pub(super) fn hello(cluster: &str, id: u64, sequence: u64) -> Hello {
 }
 
 /// A connection to a node.
-pub(super) struct Raw {
+pub(crate) struct Raw {
     pub(super) socket: TcpStream,
-    pub(super) tls: Connection,
+    pub(crate) tls: Connection,
     pub(super) heard: Vec<u8>,
     /// Whether the node closed it or TLS failed.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 impl Raw {
-    pub(super) fn connect(address: &str, tls: Connection) -> Raw {
+    pub(crate) fn connect(address: &str, tls: Connection) -> Raw {
         let socket = TcpStream::connect(address).expect("the node listens");
         socket.set_nonblocking(true).expect("it is a socket");
         Raw { socket, tls, heard: Vec::new(), ended: false }
@@ -46,7 +46,7 @@ impl Raw {
         raw
     }
 
-    pub(super) fn frame(&mut self, payload: &[u8]) {
+    pub(crate) fn frame(&mut self, payload: &[u8]) {
         let mut bytes = Vec::new();
         encode(payload, &mut bytes);
         self.plain(&bytes);
@@ -58,12 +58,12 @@ impl Raw {
         self.tls.writer().write_all(bytes).expect("it has no limit");
     }
 
-    pub(super) fn hello(&mut self, cluster: &str, id: u64, sequence: u64) {
+    pub(crate) fn hello(&mut self, cluster: &str, id: u64, sequence: u64) {
         self.frame(&hello(cluster, id, sequence).encode());
     }
 
     /// Reads and writes as much as possible without waiting.
-    pub(super) fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         while self.tls.wants_write() && !self.ended {
             match self.tls.write_tls(&mut self.socket) {
                 Ok(_) => {}
