@@ -249,6 +249,30 @@ fn joined_sources() -> String {
         .collect()
 }
 
+/// The rows of the page's tables name the tests that try what they say, in the last column.
+#[test]
+fn every_line_of_the_security_page_names_tests_that_exist() {
+    let page = fs::read_to_string(common::repository().join("docs/security.md")).expect("read the page");
+    let mut files = Vec::new();
+    sources(&common::repository().join("crates"), &mut files);
+    let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).expect("a source")).collect();
+    let is_test = |name: &str| {
+        let defined = [format!("#[test]\nfn {name}() {{"), format!("#[test]\n    fn {name}() {{")];
+        texts.iter().any(|text| defined.iter().any(|test| text.contains(test)))
+    };
+    let mut named = 0;
+    let is_row = |line: &&str| line.starts_with('|') && !line.starts_with("|---") && !line.ends_with("| tests |");
+    for row in page.lines().filter(is_row) {
+        let tests: Vec<&str> = row.rsplit('|').nth(1).expect("it has columns").split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "this row names no test: {row}");
+        for name in tests {
+            assert!(is_test(name), "there is no test `{name}`");
+            named += 1;
+        }
+    }
+    assert!(named > 30, "{named}");
+}
+
 #[test]
 fn the_messages_that_troubleshooting_quotes_exist() {
     let page = fs::read_to_string(common::repository().join("docs/troubleshooting.md")).expect("read the page");
