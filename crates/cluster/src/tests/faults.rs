@@ -1,7 +1,7 @@
 //! The options of a simulated cluster, and random faults.
 
 use crate::faults::DisabledRules;
-use crate::store::tests::fake::{Fault, Operations};
+use crate::store::tests::fake::Fault;
 use crate::tests::cluster::{Rng, SimCluster};
 use crate::timing::Timing;
 
@@ -125,8 +125,7 @@ impl FaultInjector {
 
     /// Some operations of a disk fail, once or until it is healed.
     pub(crate) fn disk_fault(&mut self) -> Fault {
-        let of = [Operations::All, Operations::Growing, Operations::Syncing][self.0.below(3) as usize];
-        Fault { step: self.0.below(20) as usize, done: self.0.below(2) == 0, lasts: self.0.below(2) == 0, of }
+        Fault::random(|bound| self.0.below(bound), 20)
     }
 
     /// A node crashes, and again soon after each start, so that its later processes hardly live. Returns how long that

@@ -76,7 +76,7 @@ fn a_snapshot_never_refers_to_blobs_that_a_crash_has_lost() {
     for fault in
         (0..steps).flat_map(|step| [Fault::death(step, false), Fault::death(step, true), Fault::once(step, false)])
     {
-        for crash in [Crash::Process, Crash::Power(1), Crash::Power(2), Crash::Power(3)] {
+        for crash in [Crash::Process, Crash::Power(1), Crash::Power(2), Crash::Everything] {
             let fake = Fake::new();
             fake.set_fault(Some(fault));
             if run(&fake).is_ok() {

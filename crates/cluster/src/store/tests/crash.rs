@@ -6,7 +6,7 @@ use super::fake::{Crash, Fake, Fault};
 use super::model::{Model, Op, any_op, owner, script};
 use crate::store::{Store, StoreError};
 
-const CRASHES: [Crash; 3] = [Crash::Process, Crash::Power(1), Crash::Power(2)];
+const CRASHES: [Crash; 4] = [Crash::Process, Crash::Power(1), Crash::Power(2), Crash::Everything];
 
 /// The expected content after each write, and how many writes were acknowledged.
 struct Expected {

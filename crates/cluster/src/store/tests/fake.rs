@@ -20,6 +20,8 @@ pub(crate) struct Fault {
     /// Whether every later operation fails too.
     pub(crate) lasts: bool,
     pub(crate) of: Operations,
+    /// How many operations later another one fails; 0 if none does.
+    pub(crate) again: usize,
 }
 
 /// Which operations fail.
@@ -30,6 +32,8 @@ pub(crate) enum Operations {
     Growing,
     /// Those that make something durable.
     Syncing,
+    /// Those that read what was written.
+    Reading,
     /// Those that make something durable, and report success: the disk lies.
     Lying,
 }
@@ -37,7 +41,12 @@ pub(crate) enum Operations {
 impl Fault {
     /// One operation fails.
     pub(crate) fn once(step: usize, done: bool) -> Self {
-        Fault { step, done, lasts: false, of: Operations::All }
+        Fault { step, done, lasts: false, of: Operations::All, again: 0 }
+    }
+
+    /// One operation fails, and another one while the store recovers from it.
+    pub(crate) fn twice(step: usize, done: bool, again: usize) -> Self {
+        Fault { again, ..Fault::once(step, done) }
     }
 
     /// The process dies in an operation.
@@ -47,7 +56,26 @@ impl Fault {
 
     /// From an operation on, some fail.
     pub(crate) fn lasting(step: usize, done: bool, of: Operations) -> Self {
-        Fault { step, done, lasts: true, of }
+        Fault { step, done, lasts: true, of, again: 0 }
+    }
+
+    /// A fault that begins at one of the next operations.
+    pub(crate) fn random(mut below: impl FnMut(u64) -> u64, within: u64) -> Self {
+        let kinds = [Operations::All, Operations::Growing, Operations::Syncing, Operations::Reading];
+        let of = kinds[below(kinds.len() as u64) as usize];
+        let (step, done, lasts) = (below(within) as usize, below(2) == 0, below(2) == 0);
+        let again = if below(2) == 0 { below(within) as usize } else { 0 };
+        Fault { step, done, lasts, of, again }
+    }
+
+    /// Every fault that begins at this operation.
+    pub(crate) fn all_at(step: usize) -> impl Iterator<Item = Fault> {
+        let kinds = [Operations::All, Operations::Growing, Operations::Syncing, Operations::Reading];
+        let with = move |done| {
+            let lasting = kinds.into_iter().map(move |of| Fault::lasting(step, done, of));
+            [Fault::once(step, done)].into_iter().chain(lasting)
+        };
+        with(false).chain(with(true))
     }
 }
 
@@ -58,6 +86,8 @@ pub(crate) enum Crash {
     Process,
     /// A part of what was not durable, chosen by a seed.
     Power(u64),
+    /// All of what was not durable.
+    Everything,
 }
 
 #[derive(Clone, Default)]
@@ -178,7 +208,7 @@ impl Fake {
 
     /// The content of a file.
     pub(crate) fn contents(&self, name: &str) -> Vec<u8> {
-        self.read(name).expect("reading never fails").expect("the file exists")
+        self.inner().read(name).expect("the file exists")
     }
 
     /// Changes the content of a file behind the store's back.
@@ -193,22 +223,26 @@ impl Fake {
         let mut inner = self.inner();
         inner.fault = None;
         inner.forget_nameless();
-        let Crash::Power(seed) = crash else { return };
-        let mut rng = SplitMix64::new(seed);
+        let mut rng = match crash {
+            Crash::Process => return,
+            Crash::Power(seed) => Some(SplitMix64::new(seed)),
+            Crash::Everything => None,
+        };
+        let mut is_kept = || rng.as_mut().is_some_and(|rng| rng.below(2) == 0);
         let mut names = inner.durable_names.clone();
         for change in std::mem::take(&mut inner.changes) {
-            if rng.below(2) == 0 {
+            if is_kept() {
                 change.apply(&mut names);
             }
         }
         (inner.names, inner.durable_names) = (names.clone(), names);
         for inode in &mut inner.inodes {
-            if rng.below(2) == 0 {
+            if is_kept() {
                 let length = inode.now.len();
                 inode.durable.resize(length, 0);
             }
             for block in std::mem::take(&mut inode.dirty) {
-                if rng.below(2) == 0 {
+                if is_kept() {
                     inode.keep(block);
                 }
             }
@@ -229,7 +263,9 @@ impl Fake {
         };
         match inner.fault.filter(concerns) {
             Some(fault) if fault.of == Operations::Lying && fault.step <= step => (false, Ok(())),
-            Some(fault) if fault.step == step => (fault.done, Err(injected(what, fault.of))),
+            Some(fault) if step == fault.step || (fault.again > 0 && step == fault.step + fault.again) => {
+                (fault.done, Err(injected(what, fault.of)))
+            }
             Some(fault) if fault.lasts && fault.step < step => {
                 (fault.done && fault.of != Operations::All, Err(injected(what, fault.of)))
             }
@@ -250,6 +286,10 @@ impl Fake {
 }
 
 impl Inner {
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        self.names.get(name).map(|inode| self.inodes[*inode].read())
+    }
+
     /// Forgets the contents of files that no longer have a name, and cannot get one back.
     fn forget_nameless(&mut self) {
         let created = self.changes.iter().filter_map(|change| match change {
@@ -287,12 +327,13 @@ impl Inode {
 
 impl Files for Fake {
     fn names(&self) -> io::Result<Vec<String>> {
+        self.step("list", Operations::Reading).1?;
         Ok(self.inner().names.keys().cloned().collect())
     }
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let inner = self.inner();
-        Ok(inner.names.get(name).map(|inode| inner.inodes[*inode].read()))
+        self.step("read", Operations::Reading).1?;
+        Ok(self.inner().read(name))
     }
 
     /// An existing file is replaced, which loses at least as much as truncating it.

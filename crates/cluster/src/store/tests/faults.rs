@@ -52,12 +52,29 @@ struct Run {
     last_blob: u64,
     /// Writes that are not done.
     pending: Vec<Write>,
+    /// The number of the last write. No number is used twice, so that no two snapshots are the same.
     number: u64,
+    /// Failed writes since the process started, and in all.
     failures: usize,
+    all_failures: usize,
+    /// How many file operations a start had that might fail, and whether it did.
+    start_steps: usize,
+    has_failed_to_start: bool,
     /// How many file operations there were, without those at the end.
     steps: usize,
-    /// The process ends at the first failure.
-    crash_at_failure: Option<Crash>,
+    /// When the process ends, and what is lost then.
+    crash: Option<(Moment, Crash)>,
+    /// What fails while the process starts again, and what is lost if it ends then.
+    failing_start: Option<(Fault, Crash)>,
+}
+
+/// When a process ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Moment {
+    /// At the first failure.
+    Failure,
+    /// When something is acknowledged for the first time after a failure.
+    Acknowledgement,
 }
 
 impl Run {
@@ -75,8 +92,12 @@ impl Run {
             pending: Vec::new(),
             number: 0,
             failures: 0,
+            all_failures: 0,
+            start_steps: 0,
+            has_failed_to_start: false,
             steps: 0,
-            crash_at_failure: None,
+            crash: None,
+            failing_start: None,
         })
     }
 
@@ -99,7 +120,7 @@ impl Run {
         }
         self.steps = self.fake.steps();
         self.fake.set_fault(None);
-        self.crash_at_failure = None;
+        self.crash = None;
         let write = self.prepare(&Op::Vote, true);
         self.write(write)?;
         if !self.pending.is_empty() {
@@ -150,25 +171,54 @@ impl Run {
                     self.acknowledged = self.after.len() - 1;
                 }
                 self.pending.clear();
-                store.maintain();
+                if self.failures > 0
+                    && self.acknowledged == self.after.len() - 1
+                    && self.crashes(Moment::Acknowledgement)?
+                {
+                    return Ok(());
+                }
+                self.store.iter_mut().for_each(Store::maintain);
                 Ok(())
             }
             Err(error) if error.is_transient() => {
-                self.failures += 1;
-                self.crash_at_failure.take().map_or(Ok(()), |crash| self.restart(crash))
+                (self.failures, self.all_failures) = (self.failures + 1, self.all_failures + 1);
+                self.crashes(Moment::Failure).map(drop)
             }
             Err(error) => Err(error.to_string()),
         }
     }
 
+    /// The process ends, if this is the moment. Returns whether it does.
+    fn crashes(&mut self, now: Moment) -> Result<bool, String> {
+        let Some((_, crash)) = self.crash.take_if(|(moment, _)| *moment == now) else { return Ok(false) };
+        self.restart(crash).map(|()| true)
+    }
+
+    /// Starts on a disk that fails, ends again, and returns what it had if it did not fail.
+    fn start_failing(&mut self, (fault, crash): (Fault, Crash)) -> Result<Option<Model>, String> {
+        self.fake.set_fault(Some(fault));
+        let started = match self.fake.open(&owner()) {
+            Ok((_, recovered)) => Some(Model::of(&recovered.storage)),
+            Err(error) if error.is_transient() => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        (self.start_steps, self.has_failed_to_start) = (self.fake.steps(), started.is_none());
+        self.fake.crash(crash);
+        Ok(started)
+    }
+
     fn restart(&mut self, crash: Crash) -> Result<(), String> {
         self.store = None;
         self.fake.crash(crash);
+        let started = self.failing_start.take().map(|start| self.start_failing(start)).transpose()?.flatten();
         let (store, recovered) = self.fake.open(&owner()).map_err(|error: StoreError| error.to_string())?;
         let found = Model::of(&recovered.storage);
         let Some(place) = self.after.iter().rposition(|known| known.model == found) else {
             return Err(format!("{found:?} was never written"));
         };
+        if started.is_some_and(|started| started != found) {
+            return Err(format!("{found:?} is not what the store had when it was opened before"));
+        }
         if place < self.acknowledged {
             return Err(format!("only {place} of {} acknowledged writes are left", self.acknowledged));
         }
@@ -177,14 +227,15 @@ impl Run {
             return Err(format!("a blob is lost to which the snapshot refers, after write {place}"));
         }
         self.store = Some(store);
+        self.failures = 0;
         self.blobs = known.kept.clone();
         (self.after, self.acknowledged) = (vec![known], 0);
-        (self.pending, self.number) = (Vec::new(), 0);
+        self.pending.clear();
         Ok(())
     }
 }
 
-/// Every kind of write: entries, votes, commits, pieces of blobs, own snapshots and one of another node, and a file
+/// Every kind of write: what is known of disks, entries, votes, commits, pieces of blobs, own snapshots and one of another node, and a file
 /// that grows.
 fn writes() -> Vec<Step> {
     let append = |dropped, count, size| Op::Append { dropped, count, size };
@@ -196,6 +247,7 @@ fn writes() -> Vec<Step> {
         Step::Write(Op::Commit, true),
         Step::Write(append(1, 2, 700), false),
         Step::Piece { is_new: false },
+        Step::Write(Op::Remember, false),
         Step::Write(Op::Compact { kept: 1 }, true),
         Step::Piece { is_new: false },
         Step::Write(append(0, 1, 1_100_000), true),
@@ -204,35 +256,89 @@ fn writes() -> Vec<Step> {
         Step::Write(Op::Install { ahead: 3 }, true),
         Step::Piece { is_new: true },
         Step::Write(append(0, 2, 60), true),
+        Step::Write(Op::Refuse, true),
         Step::Write(Op::Vote, true),
     ]
 }
 
-#[test]
-fn any_operation_may_fail_at_any_time() {
+const CRASHES: [Crash; 4] = [Crash::Process, Crash::Power(1), Crash::Power(2), Crash::Everything];
+
+/// Without a crash, and with one at each moment.
+fn crashes() -> impl Iterator<Item = Option<(Moment, Crash)>> {
+    let at = |moment| CRASHES.into_iter().map(move |crash| Some((moment, crash)));
+    [None].into_iter().chain(at(Moment::Failure)).chain(at(Moment::Acknowledgement))
+}
+
+/// Writes everything on a disk with this fault. Returns how many writes failed.
+fn write_with(fault: Fault, crash: Option<(Moment, Crash)>) -> usize {
+    let run = Run { crash, ..Run::new().expect("nothing fails yet") };
+    run.fake.set_fault(Some(fault));
+    let story = writes();
+    // The disk works again in the middle of it, or only at the end.
+    let story = match fault.step % 2 {
+        0 => story,
+        _ => [&story[..12], &[Step::Heal], &story[12..]].concat(),
+    };
+    run.take(&story).unwrap_or_else(|error| panic!("{fault:?}, then {crash:?}: {error}")).all_failures
+}
+
+fn steps() -> usize {
     let steps = Run::new().and_then(|run| run.take(&writes())).expect("nothing fails").steps;
-    assert!(steps > 45, "{steps}");
+    assert!(steps > 50, "{steps}");
+    steps
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "says how much was tried")]
+fn any_operation_may_fail_at_any_time() {
     let (mut runs, mut failures) = (0, 0);
-    for (step, done) in (0..steps).flat_map(|step| [(step, false), (step, true)]) {
-        let kinds = [Operations::All, Operations::Growing, Operations::Syncing];
-        let lasting = kinds.map(|of| Fault::lasting(step, done, of));
-        for fault in [Fault::once(step, done)].into_iter().chain(lasting) {
-            let crashes = [Crash::Process, Crash::Power(1), Crash::Power(2)].map(Some);
-            for crash_at_failure in [None].into_iter().chain(crashes) {
-                let run = Run { crash_at_failure, ..Run::new().expect("nothing fails yet") };
-                run.fake.set_fault(Some(fault));
-                let story = writes();
-                // The disk works again in the middle of it, or only at the end.
-                let story = match step % 2 {
-                    0 => story,
-                    _ => [&story[..11], &[Step::Heal], &story[11..]].concat(),
-                };
-                let run = run.take(&story);
-                let run = run.unwrap_or_else(|error| panic!("{fault:?}, then {crash_at_failure:?}: {error}"));
-                (runs, failures) = (runs + 1, failures + run.failures);
+    for fault in (0..steps()).flat_map(Fault::all_at) {
+        for crash in crashes() {
+            (runs, failures) = (runs + 1, failures + write_with(fault, crash));
+        }
+    }
+    println!("{runs} runs, {failures} failed writes");
+    assert!(failures > runs / 2, "{failures} failures in {runs} runs: the faults are somewhere else");
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "says how much was tried")]
+fn any_operation_may_fail_while_the_store_recovers_from_another_failure() {
+    let (mut runs, mut failures) = (0, 0);
+    for (step, again) in (0..steps()).flat_map(|step| (1..=16).map(move |again| (step, again))) {
+        for crash in [None, Some((Moment::Acknowledgement, Crash::Everything))] {
+            let fault = Fault::twice(step, again % 2 == 0, again);
+            (runs, failures) = (runs + 1, failures + write_with(fault, crash));
+        }
+    }
+    println!("{runs} runs, {failures} failed writes");
+    assert!(failures > runs, "{failures} failures in {runs} runs: the faults are somewhere else");
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "says how much was tried")]
+fn any_operation_of_a_start_may_fail() {
+    let (mut runs, mut failures) = (0, 0);
+    let crashes = [Crash::Process, Crash::Power(1), Crash::Everything];
+    for (end, crash) in (0..steps()).step_by(4).zip(crashes.into_iter().cycle()) {
+        // What a process leaves that dies in one of its operations.
+        let run_with = |failing_start| {
+            let run = Run::new().expect("nothing fails yet");
+            run.fake.set_fault(Some(Fault::death(end, end % 2 == 0)));
+            let run = Run { crash: Some((Moment::Failure, crash)), failing_start, ..run };
+            let run = run.take(&writes());
+            run.unwrap_or_else(|error| panic!("dead at {end}, {crash:?}, then {failing_start:?}: {error}"))
+        };
+        let steps = run_with(Some((Fault::once(usize::MAX, false), Crash::Process))).start_steps;
+        assert!(steps > 8, "{steps}");
+        for fault in (0..steps).flat_map(Fault::all_at) {
+            for crash in [Crash::Process, Crash::Everything] {
+                let run = run_with(Some((fault, crash)));
+                (runs, failures) = (runs + 1, failures + usize::from(run.has_failed_to_start));
             }
         }
     }
+    println!("{runs} runs, {failures} failed starts");
     assert!(failures > runs / 2, "{failures} failures in {runs} runs: the faults are somewhere else");
 }
 
@@ -286,8 +392,9 @@ fn a_full_disk_has_room_for_what_was_allocated_before_and_a_damaged_log_is_not_k
 fn random_steps(seed: u64) -> Vec<Step> {
     let mut rng = SplitMix64::new(seed);
     let count = 6 + rng.below(30);
-    let crash = |rng: &mut SplitMix64| match rng.below(3) {
+    let crash = |rng: &mut SplitMix64| match rng.below(4) {
         0 => Crash::Process,
+        1 => Crash::Everything,
         _ => Crash::Power(rng.next_u64()),
     };
     let step = |rng: &mut SplitMix64| match rng.below(24) {
@@ -299,11 +406,12 @@ fn random_steps(seed: u64) -> Vec<Step> {
         10..12 => Step::Write(Op::Commit, rng.below(2) == 0),
         12..16 => Step::Piece { is_new: rng.below(2) == 0 },
         16 => Step::Write(Op::Compact { kept: rng.below(3) }, true),
-        17 => Step::Write(Op::Install { ahead: rng.below(3) }, true),
-        18 | 19 => {
-            let of = [Operations::All, Operations::Growing, Operations::Syncing][rng.below(3) as usize];
-            Step::Fail(Fault { step: rng.below(12) as usize, done: rng.below(2) == 0, lasts: rng.below(2) == 0, of })
-        }
+        17 => match rng.below(6) {
+            0 => Step::Write(Op::Refuse, true),
+            1 | 2 => Step::Write(Op::Remember, rng.below(2) == 0),
+            _ => Step::Write(Op::Install { ahead: rng.below(3) }, true),
+        },
+        18 | 19 => Step::Fail(Fault::random(|bound| rng.below(bound), 12)),
         20 | 21 => Step::Heal,
         _ => Step::Restart(crash(rng)),
     };
@@ -333,7 +441,7 @@ fn random_failures_lose_nothing_acknowledged() {
     let (mut failures, count) = (0, seeds.end - seeds.start);
     for seed in seeds {
         match Run::new().and_then(|run| run.take(&random_steps(seed))) {
-            Ok(run) => failures += run.failures,
+            Ok(run) => failures += run.all_failures,
             Err(error) => panic!("seed {seed}: {error}\n{}", Story(&shrink(random_steps(seed)))),
         }
     }

@@ -7,7 +7,7 @@ use hustings_protocol::Id;
 use proptest::prelude::*;
 use raft::eraftpb::{Entry, EntryType, HardState, Snapshot};
 
-use crate::store::{RaftStorage, StoreOwner, Write};
+use crate::store::{DiskPosition, KnownDisk, KnownDisks, RaftStorage, Refusal, StoreOwner, Write};
 
 pub(super) fn owner() -> StoreOwner {
     StoreOwner { cluster: "atlas".to_string(), id: Id(3) }
@@ -26,6 +26,10 @@ pub(super) enum Op {
     Install { ahead: u64 },
     /// Takes a snapshot at the commit index, and keeps this many entries before it.
     Compact { kept: u64 },
+    /// Remembers how far another member's disk is.
+    Remember,
+    /// The cluster refuses this disk.
+    Refuse,
 }
 
 pub(super) fn any_op() -> impl Strategy<Value = Op> {
@@ -36,6 +40,8 @@ pub(super) fn any_op() -> impl Strategy<Value = Op> {
         3 => Just(Op::Commit),
         1 => (0..3u64).prop_map(|ahead| Op::Install { ahead }),
         1 => (0..3u64).prop_map(|kept| Op::Compact { kept }),
+        1 => Just(Op::Remember),
+        1 => Just(Op::Refuse),
     ]
 }
 
@@ -48,6 +54,8 @@ pub(super) struct Model {
     pub(super) snapshot: Snapshot,
     pub(super) compacted: (u64, u64),
     pub(super) entries: BTreeMap<u64, Entry>,
+    pub(super) disks: KnownDisks,
+    pub(super) refused: Option<Refusal>,
 }
 
 /// Prints only the length and the first byte of data.
@@ -56,6 +64,7 @@ impl fmt::Debug for Model {
         let metadata = self.snapshot.get_metadata();
         let (snapshot, begin) = ((metadata.index, metadata.term), self.snapshot.data.first());
         write!(f, "term {} vote {} commit {} snapshot {snapshot:?}{begin:?}", self.term, self.vote, self.commit)?;
+        write!(f, " disks {:?} refused {:?}", self.disks, self.refused)?;
         write!(f, " compacted {:?} entries", self.compacted)?;
         self.entries.iter().try_for_each(|(index, entry)| {
             write!(f, " {index}/{}/{}*{:?}", entry.term, entry.data.len(), entry.data.first())
@@ -81,6 +90,8 @@ impl Model {
             snapshot: state.snapshot,
             compacted: state.compacted,
             entries: state.entries.into_iter().map(|entry| (entry.index, entry)).collect(),
+            disks: state.disks,
+            refused: state.refused,
         }
     }
 
@@ -118,6 +129,15 @@ impl Model {
                 self.entries.retain(|index, _| *index > upto);
                 write.snapshot = Some(self.snapshot.clone());
                 write.keep_after = Some(upto);
+            }
+            Op::Remember => {
+                let reached = DiskPosition { term: self.term, log_term: self.term, index: number };
+                self.disks.insert(Id(number % 3), KnownDisk { store_id: 7, incarnation: number, reached });
+                write.disks = Some(self.disks.clone());
+            }
+            Op::Refuse => {
+                self.refused = Some([Refusal::UnknownDisk, Refusal::OldDisk][number as usize % 2]);
+                write.refused = self.refused;
             }
         }
         write.hard_state = Some(self.hard_state());
@@ -163,7 +183,9 @@ pub(super) fn script() -> Vec<(Op, bool)> {
         (Op::Compact { kept: 1 }, false),
         (append(1, 2, 700), true),
         (Op::Install { ahead: 4 }, true),
+        (Op::Remember, false),
         (append(0, 1, 60), true),
+        (Op::Refuse, true),
         (Op::Vote, true),
     ]
 }

@@ -41,6 +41,8 @@ proptest! {
                     theirs.wl().append(&write.entries).expect("it fits");
                 }
             }
+            write.disks.into_iter().for_each(|disks| storage.set_known_disks(disks));
+            write.refused.into_iter().for_each(|refusal| storage.set_refused(refusal));
             storage.set_hard_state(hard_state.clone());
             theirs.wl().set_hardstate(hard_state);
             prop_assert_eq!(Model::of(&storage), model.clone());

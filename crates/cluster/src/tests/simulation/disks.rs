@@ -92,8 +92,11 @@ fn any_operation_of_a_disk_may_fail_in_a_cluster() {
 
 /// `HUSTINGS_DISK_CLUSTER_SEEDS=0-100000` tries more seeds.
 #[test]
+#[expect(clippy::print_stdout, reason = "says how much was tried")]
 fn random_failures_of_disks_affect_no_promise() {
-    for seed in seeds("HUSTINGS_DISK_CLUSTER_SEEDS", 0..60) {
+    let seeds = seeds("HUSTINGS_DISK_CLUSTER_SEEDS", 0..60);
+    let count = seeds.end - seeds.start;
+    for seed in seeds {
         let mut cluster = SimCluster::new(3, seed, Options { preempt: seed % 2 == 0, ..Options::default() });
         let (mut programs, mut faults) = (Programs::default(), FaultInjector::new(seed));
         programs.run_ms(&mut cluster, 500);
@@ -106,4 +109,5 @@ fn random_failures_of_disks_affect_no_promise() {
         cluster.check_converged();
         programs.check_all(&mut cluster);
     }
+    println!("{count} seeds");
 }
