@@ -28,6 +28,7 @@ use raft::{GetEntriesContext, Storage};
 use crate::config::{ArbiterKind, BootstrapError, Config};
 use crate::core::table::{Command, EntryEffect, PieceEffect, Table, decode_entry};
 use crate::core::{StartError, initial_conf_state, stored_table};
+use crate::format::HIGHEST;
 use crate::member::{Member, Role};
 use crate::store::{BlobWrite, OfflineStore, RaftStorage, Store, StoreError, StoreOwner};
 
@@ -262,11 +263,11 @@ fn describe(store: &OfflineStore, folder: &Path) -> Result<FolderSummary, Recove
 /// that the cluster began with.
 fn replay(storage: &RaftStorage, founders: &[Member]) -> Result<(Table, Vec<BlobWrite>), StartError> {
     let mut pieces = Vec::new();
-    let mut table = stored_table(storage)?.unwrap_or_else(|| Table::with_members(founders));
+    let mut table = stored_table(storage, HIGHEST)?.unwrap_or_else(|| Table::with_members(founders));
     let first = storage.latest_snapshot().get_metadata().index + 1;
     let entries = storage.entries(first, storage.last_index()? + 1, None, GetEntriesContext::empty(false))?;
     for entry in &entries {
-        match decode_entry(entry).map_err(|error| StartError::Unreadable { index: entry.index, error })? {
+        match decode_entry(entry, HIGHEST).map_err(|error| StartError::Unreadable { index: entry.index, error })? {
             EntryEffect::Empty => {}
             EntryEffect::Command(Command::StatePiece(piece)) => {
                 if let PieceEffect::Appended { blob, .. } = table.receive_piece(entry.index, &piece) {

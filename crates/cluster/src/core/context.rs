@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::{ClientId, Output};
 use crate::api::Reply;
 use crate::clock::Timestamp;
+use crate::format::FIRST;
 use crate::store::DiskPosition;
 use crate::wire::{Message, Relay};
 
@@ -46,6 +47,8 @@ pub(crate) struct Context<'a> {
     pub unix_ms: u64,
     /// Where this node's log ends.
     pub disk: DiskPosition,
+    /// The version of the formats that may be written now.
+    pub version: u8,
     /// Who is up.
     pub liveness: &'a Liveness,
     pub(super) settings: &'a Settings,
@@ -63,10 +66,20 @@ impl Context<'_> {
         self.out.push(output);
     }
 
-    /// Sends a message to a member: to this node itself, directly, or through a relay if there is no connection.
+    /// Whether a kind of message may be sent to a peer: all members know it, and so does the peer, who may be a guest.
+    /// Kinds of the first version always may.
+    fn knows(&self, peer: Id, message: &Message) -> bool {
+        let version = (self.settings.formats.version_of)(message.kind());
+        let reads = || self.liveness.peer(peer).map_or(0, |peer| peer.reads);
+        version <= FIRST || version <= self.version.min(reads())
+    }
+
+    /// Sends a message to a member: to this node itself, directly, or through a relay if there is no connection. What
+    /// the member does not know is not sent to it.
     pub(crate) fn send(&mut self, to: Id, message: Message) {
         if to == self.settings.own {
             self.out.to_self.push_back(message);
+        } else if !self.knows(to, &message) {
         } else if self.liveness.is_connected(to) {
             self.out.push(Output::Send(to, message));
         } else {
@@ -86,7 +99,8 @@ impl Context<'_> {
     /// Sends a message through a relay: the peer that relayed the message being handled, or any peer that is connected.
     pub(super) fn send_relayed(&mut self, to: Id, message: &Message) {
         let arrival = self.out.relayed;
-        let Some(via) = self.liveness.relay_to(to, arrival.map(|arrival| arrival.via)) else { return };
+        let via = self.liveness.relay_to(to, arrival.map(|arrival| arrival.via));
+        let Some(via) = via.filter(|_| self.knows(to, message)) else { return };
         let Settings { own: from, incarnation, .. } = *self.settings;
         // An answer is for the process that asked, which this node may not know otherwise.
         let asked = arrival.filter(|arrival| arrival.from == to).map(|arrival| arrival.incarnation);

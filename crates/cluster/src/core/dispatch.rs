@@ -82,9 +82,11 @@ impl Core {
             Message::StatePieceResponse { number, result } => {
                 parts.requests.handle_piece_response(from, number, result, &mut context);
             }
-            message @ (Message::UnknownDisk | Message::OldDisk(_) | Message::Superseded | Message::Removed) => {
-                self.handle_doubt(from, message);
-            }
+            message @ (Message::UnknownDisk
+            | Message::OldDisk(_)
+            | Message::Superseded
+            | Message::Removed
+            | Message::OldProgram { .. }) => self.handle_doubt(from, message),
             Message::Heartbeat(heartbeat) => {
                 parts.arbiter.handle_message(from, message, &mut context);
                 if heartbeat.leader.is_some() {
@@ -122,7 +124,7 @@ impl Core {
             }
         }
         let (parts, mut context) = self.split();
-        parts.arbiter.handle_introduction(from, candidacy.store_id, candidacy.disk, &mut context);
+        parts.arbiter.handle_introduction(from, &candidacy, &mut context);
         if !self.arbiter.refuses(from) && self.out.relayed.is_none() {
             self.liveness.handle_trusted(from);
         }

@@ -1,4 +1,5 @@
-//! What others say against this node: that its disk, or its process, is not the right one, or that it was removed.
+//! What others say against this node: that its disk, its process or its program is not the right one, or that it was
+//! removed.
 //!
 //! A node that believes it stops, and if it is about the disk, for good. The word of one voter alone must not be enough
 //! for that as long as others trust this node: the voter may lie. So this node stops
@@ -31,6 +32,7 @@ const MEMORY: Duration = Duration::from_secs(10);
 enum Doubt {
     Member,
     Process,
+    Program,
     UnknownDisk,
     OldDisk,
 }
@@ -60,6 +62,7 @@ impl Core {
             Message::UnknownDisk => Doubt::UnknownDisk,
             Message::OldDisk(_) => Doubt::OldDisk,
             Message::Removed => Doubt::Member,
+            Message::OldProgram { .. } => Doubt::Program,
             _ => Doubt::Process,
         };
         if !self.arbiter.is_plausible(&message) {

@@ -134,6 +134,13 @@ pub(crate) enum Exit {
     OldDisk,
     /// Another process runs as the same member, and was started later.
     Superseded,
+    /// All members read this version of the formats, and the cluster writes it; this program does not read it.
+    OldProgram {
+        /// The version that the cluster writes.
+        version: u8,
+        /// The highest version that this program reads.
+        reads: u8,
+    },
     /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
     Unreadable {
         /// The index of the log entry, or of the last entry of a snapshot.
@@ -335,6 +342,12 @@ impl Core {
     /// The term of the arbiter's leader.
     pub(crate) fn arbiter_term(&self) -> u64 {
         self.arbiter.epoch()
+    }
+
+    /// The version of the formats that may be written now.
+    #[cfg(test)]
+    pub(crate) fn version(&self) -> u8 {
+        self.arbiter.table().version()
     }
 
     /// The offices that this node holds, by name, with their tokens.

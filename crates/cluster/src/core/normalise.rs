@@ -155,6 +155,7 @@ mod tests {
                     storage: RaftStorage::empty(),
                     seed: node,
                     disabled_rules: DisabledRules::default(),
+                    formats: Default::default(),
                 };
                 Core::new(setup, now).expect("the disk is blank")
             };

@@ -138,7 +138,7 @@ impl Core {
     /// Borrows the parts, and what they may read and send.
     pub(super) fn split(&mut self) -> (Parts<'_>, Context<'_>) {
         let Core { settings, now, unix_ms, liveness, elections, claims, arbiter, coordinator, .. } = self;
-        let disk = arbiter.disk_position();
+        let (disk, version) = (arbiter.disk_position(), arbiter.table().version());
         let parts = Parts {
             elections,
             claims,
@@ -148,6 +148,6 @@ impl Core {
             requests: &mut self.requests,
             progress: &mut self.progress,
         };
-        (parts, Context { now: *now, unix_ms: *unix_ms, disk, liveness, settings, out: &mut self.out })
+        (parts, Context { now: *now, unix_ms: *unix_ms, disk, version, liveness, settings, out: &mut self.out })
     }
 }

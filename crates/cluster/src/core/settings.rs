@@ -15,7 +15,7 @@ use super::table::{Holder, MemberEntry, Table, decode_entry};
 use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, ArbiterKind, Config, ConfigDigest, Limits, Policy};
 use crate::faults::{DisabledRules, Rule};
-use crate::format::FormatError;
+use crate::format::{FormatError, Formats, HIGHEST};
 use crate::member::{Member, Role};
 use crate::store::RaftStorage;
 use crate::timing::{LeaseTerms, Timing};
@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub seed: u64,
     /// The safety rules that a test disables.
     pub disabled_rules: DisabledRules,
+    /// The versions of what members exchange.
+    pub formats: Formats,
 }
 
 /// Why a core cannot start from what the disk holds.
@@ -82,10 +84,12 @@ pub(super) struct Settings {
     /// The addresses of members in this node's configuration.
     addresses: BTreeMap<Id, String>,
     pub(super) disabled_rules: DisabledRules,
+    pub(super) formats: Formats,
 }
 
 impl Settings {
-    fn new(config: &Config, incarnation: u64, store_id: u64, disabled_rules: DisabledRules, now: Timestamp) -> Self {
+    fn new(setup: &Setup, now: Timestamp) -> Self {
+        let Setup { ref config, incarnation, store_id, disabled_rules, formats, .. } = *setup;
         Settings {
             cluster: config.cluster.clone(),
             own: config.node,
@@ -102,6 +106,7 @@ impl Settings {
             digest: ConfigDigest::of(config),
             addresses: config.members.iter().map(|member| (member.id, member.address.clone())).collect(),
             disabled_rules,
+            formats,
         }
     }
 
@@ -175,20 +180,21 @@ impl Settings {
 impl Core {
     /// Creates the core of a node that starts now.
     pub(crate) fn new(setup: Setup, now: Timestamp) -> Result<Self, StartError> {
-        let Setup { config, incarnation, store_id, storage, seed, disabled_rules } = setup;
-        let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
+        let settings = Settings::new(&setup, now);
+        let Setup { config, store_id, storage, seed, disabled_rules, formats: Formats { reads, .. }, .. } = setup;
         let table = Table::with_members(&config.members);
         let arbiter: Box<dyn Arbiter> = match config.arbiter {
             ArbiterKind::None => Box::new(NoArbiter::new(table)),
             ArbiterKind::Raft => {
-                check_entries(&storage)?;
-                let stored = stored_table(&storage)?;
+                check_entries(&storage, reads)?;
+                let stored = stored_table(&storage, reads)?;
                 if stored.is_none() {
                     storage.set_conf_state(initial_conf_state(&config));
                 }
                 let table = stored.unwrap_or(table);
                 let skips_durability = disabled_rules.contains(Rule::DurableBeforeSend);
-                Box::new(RaftArbiter::new(&config, store_id, storage, table, skips_durability, now)?)
+                let program = (reads, skips_durability);
+                Box::new(RaftArbiter::new(&config, store_id, storage, table, program, now)?)
             }
         };
         let health = if config.health.is_some() { 0 } else { 100 };
@@ -198,36 +204,36 @@ impl Core {
     /// Creates the core of a node with an arbiter of the caller's.
     #[cfg(test)]
     pub(crate) fn with_arbiter(setup: Setup, arbiter: Box<dyn Arbiter>, now: Timestamp) -> Self {
-        let Setup { config, incarnation, store_id, seed, disabled_rules, .. } = setup;
-        let settings = Settings::new(&config, incarnation, store_id, disabled_rules, now);
+        let settings = Settings::new(&setup, now);
+        let Setup { config, seed, .. } = setup;
         let health = if config.health.is_some() { 0 } else { 100 };
         Core::with_parts(settings, arbiter, health, seed, now)
     }
 }
 
 /// The table of the stored snapshot; `None` if there is no snapshot yet.
-pub(crate) fn stored_table(storage: &RaftStorage) -> Result<Option<Table>, StartError> {
+pub(crate) fn stored_table(storage: &RaftStorage, reads: u8) -> Result<Option<Table>, StartError> {
     let snapshot = storage.latest_snapshot();
     if snapshot.is_empty() {
         return Ok(None);
     }
     let index = snapshot.get_metadata().index;
-    Table::decode(&snapshot.data).map(Some).map_err(|error| StartError::Unreadable { index, error })
+    Table::decode(&snapshot.data, reads).map(Some).map_err(|error| StartError::Unreadable { index, error })
 }
 
 /// Checks that the bytes of all states that the stored snapshot refers to are there.
 pub(crate) fn check_blobs(storage: &RaftStorage) -> Result<(), StartError> {
     let stored = storage.take_blobs();
-    stored_table(storage)?.map_or(Ok(()), |table| super::arbiter::raft::check_blobs(stored, &table))
+    stored_table(storage, HIGHEST)?.map_or(Ok(()), |table| super::arbiter::raft::check_blobs(stored, &table))
 }
 
 /// Checks that every committed entry can be read. Entries that are not committed may still be replaced.
-fn check_entries(storage: &RaftStorage) -> Result<(), StartError> {
+fn check_entries(storage: &RaftStorage, reads: u8) -> Result<(), StartError> {
     let commit = storage.initial_state()?.hard_state.commit;
     let first = storage.first_index()?;
     let entries = storage.entries(first, commit.max(first - 1) + 1, None, GetEntriesContext::empty(false))?;
     entries.iter().try_for_each(|entry| {
-        decode_entry(entry).map(drop).map_err(|error| StartError::Unreadable { index: entry.index, error })
+        decode_entry(entry, reads).map(drop).map_err(|error| StartError::Unreadable { index: entry.index, error })
     })
 }
 

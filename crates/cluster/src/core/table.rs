@@ -114,12 +114,14 @@ pub(crate) enum Command {
         /// The new value; `None` removes the setting.
         value: Option<Vec<u8>>,
     },
-    /// Registers the disk of a member that has none registered.
+    /// Registers the disk of a member that has none registered, and which formats its program reads.
     RegisterStore {
         /// The member.
         id: Id,
         /// Identifies the disk.
         store_id: u64,
+        /// The highest version of the formats that the member reads.
+        reads: u8,
     },
     /// Adds a member, or replaces its description.
     SetMember(Member),
@@ -190,6 +192,8 @@ pub(crate) struct MemberEntry {
     pub(crate) is_joining: bool,
     /// Its former addresses, oldest first. A configuration that still has one of them is outdated.
     pub(crate) former_addresses: Vec<String>,
+    /// The highest version of the formats that it reads, as it last said; 0 before it has.
+    pub(crate) reads: u8,
 }
 
 /// A change of an office.
@@ -243,6 +247,8 @@ pub(crate) struct Table {
     pub(crate) states: States,
     /// The fenced offices that were forgotten.
     pub(crate) forgotten_fenced: ForgottenFenced,
+    /// The highest version of the formats that all members have read at the same time; 0 before the first has said it.
+    pub(crate) raised: u8,
 }
 
 impl Table {
@@ -326,13 +332,7 @@ impl Table {
                 true
             }
             Command::Put { key, expected_revision, value } => self.put(index, key, expected_revision, value),
-            Command::RegisterStore { id, store_id } => match self.members.get_mut(&id) {
-                Some(known) if known.store_id == 0 => {
-                    known.store_id = store_id;
-                    true
-                }
-                _ => false,
-            },
+            Command::RegisterStore { id, store_id, reads } => self.register(id, store_id, reads),
             Command::SetMember(member) => {
                 self.set_member(member);
                 true
@@ -344,7 +344,7 @@ impl Table {
                 }
                 None => false,
             },
-            Command::RemoveMember(id) => self.members.remove(&id).is_some(),
+            Command::RemoveMember(id) => self.remove_members(&[id]),
             Command::Complete { office, token, key, unix_ms } => self.complete(&office, token, key, unix_ms),
             Command::StatePiece(piece) => matches!(self.receive_piece(index, &piece), PieceEffect::Appended { .. }),
             Command::DeleteState { office, token } => self.delete_state(&office, token),

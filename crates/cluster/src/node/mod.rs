@@ -60,6 +60,7 @@ use crate::config::{Config, MAX_MEMBERS};
 use crate::core::{self, Core, Setup};
 use crate::election::Election;
 use crate::faults::DisabledRules;
+use crate::format::Formats;
 use crate::identity::{Identity, check_secrets};
 use crate::store::{DiskWriter, Store, StoreError, StoreOwner, Write};
 use crate::systemd::Systemd;
@@ -142,6 +143,13 @@ pub enum Exit {
     OldDisk,
     /// Another process runs as the same member, and was started later.
     Superseded,
+    /// The cluster writes formats that this program does not read, because all members have read them before.
+    OldProgram {
+        /// The version of the formats that the cluster writes.
+        version: u8,
+        /// The highest version that this program reads.
+        reads: u8,
+    },
     /// It cannot read what the cluster has committed at this log index: a later version of the program wrote it.
     Unreadable {
         /// The index of the log entry, or of the last entry of a snapshot.
@@ -159,6 +167,7 @@ impl From<core::Exit> for Exit {
             core::Exit::UnknownDisk => Exit::UnknownDisk,
             core::Exit::OldDisk => Exit::OldDisk,
             core::Exit::Superseded => Exit::Superseded,
+            core::Exit::OldProgram { version, reads } => Exit::OldProgram { version, reads },
             core::Exit::Unreadable { index, error } => Exit::Unreadable { index, error: error.to_string() },
         }
     }
@@ -282,6 +291,7 @@ impl Node {
             storage: recovered.storage,
             seed: random()?,
             disabled_rules,
+            formats: Formats::default(),
         };
         let core = Core::new(setup, now).map_err(|error| NodeError::state(&folder, error))?;
         let address = transport.local_addr();

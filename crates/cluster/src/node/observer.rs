@@ -218,6 +218,7 @@ mod tests {
             health: 1,
             disk_fails: false,
             digest: Default::default(),
+            reads: 1,
             version: 1,
             base: None,
             added: Vec::new(),

@@ -348,6 +348,12 @@ fn exit_reason(exit: &Exit) -> String {
             "another process that was started later runs as this member, with its certificate; stop one of the two, and \
              the copy of the machine or the folder that it runs from"
         }
+        Exit::OldProgram { version, reads } => {
+            return format!(
+                "the cluster writes version {version} of its formats, but this program reads versions up to {reads}; run \
+                 the version of the program that the other members run"
+            );
+        }
         Exit::Unreadable { index, error } => {
             return format!("at log index {index}, {error}; run a version of the program that reads it");
         }

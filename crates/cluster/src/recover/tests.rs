@@ -44,7 +44,7 @@ fn grant(office: &str, id: u64) -> Command {
 }
 
 fn entry(index: u64, term: u64, command: &Command) -> Entry {
-    Entry { index, term, data: command.encode().into(), ..Entry::default() }
+    Entry { index, term, data: command.encode(1).into(), ..Entry::default() }
 }
 
 /// An entry that adds or removes a member.
@@ -55,7 +55,7 @@ fn change(index: u64, id: u64, member: Option<&Member>) -> Entry {
     change.mut_changes().push(single);
     let data = protobuf::Message::write_to_bytes(&change).expect("it is plain data");
     let mut entry = Entry { index, term: 4, data: data.into(), ..Entry::default() };
-    entry.context = encode_membership(member).into();
+    entry.context = encode_membership(member, 1).into();
     entry.set_entry_type(EntryType::EntryConfChangeV2);
     entry
 }
@@ -125,7 +125,7 @@ fn a_recovered_folder_holds_one_voter_a_higher_index_and_the_whole_table() {
     assert_eq!((state.hard_state.term, state.hard_state.vote, state.hard_state.commit), (7, 0, index));
     assert_eq!(state.conf_state, ConfState::from((vec![1], Vec::new())));
     assert_eq!((opened.storage.first_index(), opened.storage.last_index()), (Ok(index + 1), Ok(index)));
-    let table = stored_table(&opened.storage).unwrap().expect("there is a snapshot");
+    let table = stored_table(&opened.storage, 1).unwrap().expect("there is a snapshot");
     assert_eq!(table.members.keys().copied().collect::<Vec<_>>(), [Id(1)]);
     assert_eq!((table.max_member_id, table.recovered), (7, true), "ids are never used again");
     let holder = |office: &str| table.offices.get(office).and_then(|known| known.holder).map(|holder| holder.id);
@@ -212,7 +212,11 @@ impl Alone {
     fn new(config: Config, storage: RaftStorage) -> Self {
         let start = Timestamp(1 << 40);
         let (incarnation, store_id, disabled_rules) = (9, 7, DisabledRules::default());
-        let core = Core::new(Setup { config, incarnation, store_id, storage, seed: 1, disabled_rules }, start).unwrap();
+        let core = Core::new(
+            Setup { config, incarnation, store_id, storage, seed: 1, disabled_rules, formats: Default::default() },
+            start,
+        )
+        .unwrap();
         Alone { core, start, ms: 0 }
     }
 
@@ -313,7 +317,7 @@ fn a_new_cluster_begins_above_the_floor_with_all_members() {
     assert_eq!((opened.storage.first_index(), opened.storage.last_index()), (Ok(501), Ok(500)));
     let state = opened.storage.initial_state().unwrap();
     assert_eq!(state.conf_state, ConfState::from((vec![1, 2, 3], Vec::new())));
-    let table = stored_table(&opened.storage).unwrap().expect("there is a snapshot");
+    let table = stored_table(&opened.storage, 1).unwrap().expect("there is a snapshot");
     assert_eq!(table, Table::with_members(&config.members));
     drop(store);
     let alone = Config { members: vec![member(1, Role::Elector)], data: place.path().join("alone"), ..config };

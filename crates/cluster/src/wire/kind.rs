@@ -3,6 +3,7 @@
 use raft::eraftpb::MessageType;
 
 use super::Message;
+use crate::format::FIRST;
 
 /// Who may send a message: what the sender must be to the receiver, as far as the receiver knows. The receiver's core
 /// checks it before anything else (see `core::senders`). A message of anybody else is dropped and counted.
@@ -146,6 +147,15 @@ kinds! {
     /// What a member that lags takes for granted: see `Voter`. The word of whom it knows by another's word only does
     /// not count.
     Voters = "voters", Sender::Voter;
+    /// As `unknown-disk`, but it is the program that is refused.
+    OldProgram = "old-program", Sender::Voter;
+}
+
+impl MessageKind {
+    /// The version of the formats in which this kind came. It is sent only where it is known.
+    pub(crate) fn version(self) -> u8 {
+        FIRST
+    }
 }
 
 impl Message {
@@ -196,6 +206,7 @@ impl Message {
             Message::OldDisk(_) => MessageKind::OldDisk,
             Message::Superseded => MessageKind::Superseded,
             Message::Voters { .. } => MessageKind::Voters,
+            Message::OldProgram { .. } => MessageKind::OldProgram,
         }
     }
 }
@@ -259,6 +270,7 @@ pub(crate) mod examples {
             health: 90,
             disk_fails: true,
             digest: ConfigDigest::default(),
+            reads: 1,
             version: 12,
             base: Some(11),
             added: vec![office(), "leader".into()],
@@ -318,6 +330,7 @@ pub(crate) mod examples {
             Message::OldDisk(KnownDisk { store_id: 7, incarnation: 1 << 60, reached: position }),
             Message::Superseded,
             Message::Voters { applied: 300, voters: vec![Id(1), Id(300)] },
+            Message::OldProgram { version: 2 },
         ];
         all.extend(raft_messages());
         all

@@ -176,6 +176,11 @@ pub(crate) enum Message {
         /// The voters, ascending.
         voters: Vec<Id>,
     },
+    /// The cluster writes this version of the formats, which the receiver does not read.
+    OldProgram {
+        /// The version.
+        version: u8,
+    },
 }
 
 /// A sign of life.
@@ -229,6 +234,8 @@ pub(crate) struct Candidacy {
     pub disk_fails: bool,
     /// What must be the same on all members.
     pub digest: ConfigDigest,
+    /// The highest version of the formats that it reads.
+    pub reads: u8,
     /// The version of the list after this change.
     pub version: u64,
     /// The version that the change applies to; `None` if it applies to an empty list.

@@ -30,7 +30,7 @@ use super::table::{Command, Holder, OfficeName, PieceEffect, Table};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::store::DiskPosition;
-use crate::wire::{Heartbeat, Message};
+use crate::wire::{Candidacy, Heartbeat, Message};
 
 /// The disk of this node does not take writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -228,12 +228,12 @@ pub(crate) trait Arbiter {
         DiskPosition::default()
     }
 
-    /// A member introduced itself, with this disk, on which its log ends here.
-    fn handle_introduction(&mut self, id: Id, store_id: u64, position: DiskPosition, context: &mut Context<'_>) {
-        let _ = (id, store_id, position, context);
+    /// A member introduced itself: its disk, where the log on it ends, and what its program reads.
+    fn handle_introduction(&mut self, id: Id, candidacy: &Candidacy, context: &mut Context<'_>) {
+        let _ = (id, candidacy, context);
     }
 
-    /// Whether this node trusts nothing that the present process of a member says, because of its disk.
+    /// Whether this node trusts nothing that the present process of a member says, because of its disk or its program.
     fn refuses(&self, id: Id) -> bool {
         let _ = id;
         false

@@ -238,7 +238,7 @@ impl Candidates {
     ) -> Message {
         let (incarnation, store_id) = (context.settings.incarnation, context.settings.store_id);
         let (disk, health, disk_fails) = (context.disk, self.announced_health, self.announced_disk_fails);
-        let digest = context.settings.digest;
+        let (digest, reads) = (context.settings.digest, context.settings.formats.reads);
         Message::Candidacy(Candidacy {
             incarnation,
             store_id,
@@ -246,6 +246,7 @@ impl Candidates {
             health,
             disk_fails,
             digest,
+            reads,
             version,
             base,
             added,

@@ -196,9 +196,9 @@ impl Liveness {
     /// A peer announced its disk, its health and the digest of its configuration. Returns the digest that it announced
     /// before, if that was another one.
     pub(super) fn handle_announcement(&mut self, id: Id, candidacy: &Candidacy) -> Option<Option<ConfigDigest>> {
-        let Candidacy { store_id, health, disk_fails, digest, .. } = *candidacy;
+        let Candidacy { store_id, health, disk_fails, digest, reads, .. } = *candidacy;
         let peer = self.peers.get_mut(&id)?;
-        peer.disk_fails = disk_fails;
+        (peer.disk_fails, peer.reads) = (disk_fails, reads);
         if (peer.store_id, peer.health) != (Some(store_id), health.min(100)) {
             (peer.store_id, peer.health) = (Some(store_id), health.min(100));
             self.view_is_stale = true;

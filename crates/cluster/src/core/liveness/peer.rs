@@ -47,6 +47,8 @@ pub(crate) struct Peer {
     relayed: [u64; 2],
     /// The disk that it announced; `None` before it has.
     pub(crate) store_id: Option<u64>,
+    /// The version of the formats up to which its program reads, as it announced; 0 before it has.
+    pub(crate) reads: u8,
     /// The health score that it announced.
     pub(super) health: u8,
     /// Whether it announced that its disk does not take writes.
@@ -77,6 +79,7 @@ impl Peer {
             relay: None,
             relayed: [0; 2],
             store_id: None,
+            reads: 0,
             health: 0,
             disk_fails: false,
             digest: None,
@@ -209,6 +212,7 @@ impl Normalise for Peer {
             relay: _,
             relayed: _,
             store_id: _,
+            reads: _,
             health: _,
             disk_fails: _,
             digest: _,

@@ -15,7 +15,8 @@ use crate::tests::{config, member};
 fn holder_of_job() -> (Core, OfficeName) {
     let config = config(1, vec![member(1, Role::Elector)]);
     let (storage, disabled_rules) = (RaftStorage::empty(), DisabledRules::default());
-    let setup = Setup { config, incarnation: 7, store_id: 71, storage, seed: 1, disabled_rules };
+    let setup =
+        Setup { config, incarnation: 7, store_id: 71, storage, seed: 1, disabled_rules, formats: Default::default() };
     let mut now = Timestamp(1 << 40);
     let mut core = Core::new(setup, now).expect("the disk is blank");
     core.handle_request(ClientId(1), Request::Campaign { office: "job".to_string(), mode: None, guard: None }, now);

@@ -1,57 +1,53 @@
 //! The encoding of the replicated state: snapshots of the table, commands and membership changes in the log.
 //!
-//! The versions here change when a field is added, removed or changes its meaning. Until then the bytes stay the same,
-//! which the golden files in `testdata/formats` make sure of.
+//! The version changes when a field is added, removed or changes its meaning. Until then the bytes stay the same, which
+//! the golden files in `testdata/formats` make sure of.
 
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChange, ConfChangeSingle, ConfChangeV2, Entry, EntryType};
 
 use super::{Command, Table};
-use crate::format::{self, FormatError};
+use crate::format::{self, FIRST, FormatError};
 use crate::member::Member;
 
-/// The version of a snapshot's data.
-const SNAPSHOT_VERSION: u8 = 1;
-/// The version of commands and of the descriptions in membership changes.
-const ENTRY_VERSION: u8 = 1;
 const ENTRY: &str = "log entry";
 
 impl Table {
-    /// Encodes the table for a snapshot.
+    /// Encodes the table for a snapshot, in the version that all members read.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        format::encode(SNAPSHOT_VERSION, self)
+        format::encode(self.version(), self)
     }
 
-    /// Decodes the table of a snapshot.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Table, FormatError> {
-        format::decode("snapshot", SNAPSHOT_VERSION, bytes)
+    /// Decodes the table of a snapshot, of a version up to `reads`.
+    pub(crate) fn decode(bytes: &[u8], reads: u8) -> Result<Table, FormatError> {
+        format::decode("snapshot", reads, bytes)
     }
 }
 
 impl Command {
     /// Encodes the command for the log.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        format::encode(ENTRY_VERSION, self)
+    pub(crate) fn encode(&self, version: u8) -> Vec<u8> {
+        format::encode(version, self)
     }
 
-    /// Decodes a command of the log.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Command, FormatError> {
-        format::decode(ENTRY, ENTRY_VERSION, bytes)
+    /// Decodes a command of the log, of a version up to `reads`.
+    pub(crate) fn decode(bytes: &[u8], reads: u8) -> Result<Command, FormatError> {
+        format::decode(ENTRY, reads, bytes)
     }
 }
 
 /// Encodes what a membership change adds to the raft library's description: the new member, or `None` for a removal.
-pub(crate) fn encode_membership(member: Option<&Member>) -> Vec<u8> {
-    format::encode(ENTRY_VERSION, &member)
+pub(crate) fn encode_membership(member: Option<&Member>, version: u8) -> Vec<u8> {
+    format::encode(version, &member)
 }
 
-/// Decodes what a membership change adds to the raft library's description.
-pub(crate) fn decode_membership(bytes: &[u8]) -> Result<Option<Member>, FormatError> {
-    format::decode(ENTRY, ENTRY_VERSION, bytes)
+/// Decodes what a membership change adds to the raft library's description, of a version up to `reads`.
+pub(crate) fn decode_membership(bytes: &[u8], reads: u8) -> Result<Option<Member>, FormatError> {
+    format::decode(ENTRY, reads, bytes)
 }
 
 /// The error for a membership change that the raft library cannot parse.
-pub(crate) const MALFORMED_MEMBERSHIP: FormatError = FormatError::Malformed { format: ENTRY, version: ENTRY_VERSION };
+pub(crate) const MALFORMED_MEMBERSHIP: FormatError = FormatError::Malformed { format: ENTRY, version: FIRST };
 
 /// Parses the raft library's description of a membership change; `None` if it is malformed.
 pub(crate) fn parse_membership(kind: EntryType, data: &[u8]) -> Option<ConfChangeV2> {
@@ -76,14 +72,14 @@ pub(crate) enum EntryEffect {
     Membership(ConfChangeV2, Option<Member>),
 }
 
-/// Decodes a log entry.
-pub(crate) fn decode_entry(entry: &Entry) -> Result<EntryEffect, FormatError> {
+/// Decodes a log entry of a version up to `reads`.
+pub(crate) fn decode_entry(entry: &Entry, reads: u8) -> Result<EntryEffect, FormatError> {
     match entry.get_entry_type() {
         _ if entry.data.is_empty() => Ok(EntryEffect::Empty),
-        EntryType::EntryNormal => Command::decode(&entry.data).map(EntryEffect::Command),
+        EntryType::EntryNormal => Command::decode(&entry.data, reads).map(EntryEffect::Command),
         kind => {
             let change = parse_membership(kind, &entry.data).ok_or(MALFORMED_MEMBERSHIP)?;
-            Ok(EntryEffect::Membership(change, decode_membership(&entry.context)?))
+            Ok(EntryEffect::Membership(change, decode_membership(&entry.context, reads)?))
         }
     }
 }

@@ -4,6 +4,7 @@ use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2};
 
 use super::{MemberEntry, Table};
+use crate::format::FIRST;
 use crate::member::Member;
 
 /// How many former addresses of a member are remembered.
@@ -14,7 +15,7 @@ impl Table {
     pub(crate) fn set_member(&mut self, member: Member) {
         self.max_member_id = self.max_member_id.max(member.id.0);
         let Some(known) = self.members.get_mut(&member.id) else {
-            let entry = MemberEntry { member, store_id: 0, is_joining: false, former_addresses: Vec::new() };
+            let entry = MemberEntry { member, store_id: 0, is_joining: false, former_addresses: Vec::new(), reads: 0 };
             self.members.insert(entry.member.id, entry);
             return;
         };
@@ -49,8 +50,37 @@ impl Table {
         }
         let removes = |single: &&ConfChangeSingle| single.get_change_type() == ConfChangeType::RemoveNode;
         let removed: Vec<Id> = change.get_changes().iter().filter(removes).map(|single| Id(single.node_id)).collect();
-        removed.iter().for_each(|id| _ = self.members.remove(id));
+        self.remove_members(&removed);
         removed
+    }
+
+    /// Removes members. Returns whether there was one of them.
+    pub(super) fn remove_members(&mut self, ids: &[Id]) -> bool {
+        let count = self.members.len();
+        self.members.retain(|id, _| !ids.contains(id));
+        self.raise_version();
+        self.members.len() < count
+    }
+
+    /// Registers the disk of a member that has none, and which formats the program reads that runs with it.
+    pub(super) fn register(&mut self, id: Id, store_id: u64, reads: u8) -> bool {
+        let is_its_disk = |known: &&mut MemberEntry| [0, store_id].contains(&known.store_id);
+        let Some(known) = self.members.get_mut(&id).filter(is_its_disk) else { return false };
+        let former = (known.store_id, known.reads);
+        (known.store_id, known.reads) = (store_id, reads);
+        self.raise_version();
+        former != (store_id, reads)
+    }
+
+    /// The version of the formats that may be written now: what all members read. It never becomes lower, so a member
+    /// that does not read it any more is no use to the cluster (`core::arbiter::raft::formats`).
+    pub(crate) fn version(&self) -> u8 {
+        self.raised.max(FIRST)
+    }
+
+    fn raise_version(&mut self) {
+        let lowest = self.members.values().map(|known| known.reads).min();
+        self.raised = self.raised.max(lowest.unwrap_or(0));
     }
 
     /// Whether a membership change must not take effect: since it was proposed, the member that it would let vote has
@@ -67,6 +97,7 @@ impl Table {
     /// The cluster continues with this member alone, after the others were lost with whatever they had committed last.
     pub(crate) fn recover(&mut self, survivor: Id) {
         self.members.retain(|id, _| *id == survivor);
+        self.raise_version();
         self.recovered = true;
     }
 

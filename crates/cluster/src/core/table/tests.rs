@@ -7,6 +7,7 @@ use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
 use super::members::MAX_FORMER_ADDRESSES;
 use super::*;
 use crate::config::MAX_MEMBERS;
+use crate::format::HIGHEST;
 use crate::transport::Limits;
 use crate::wire::{MAX_INDEX, Message, RaftMessage, Relay, Seal};
 
@@ -73,12 +74,12 @@ fn registers_a_disk_once_and_never_reuses_ids() {
         role: Default::default(),
     };
     let mut table = Table::with_members(&[member(1), member(7)]);
-    table.apply(1, Command::RegisterStore { id: Id(1), store_id: 11 });
-    table.apply(2, Command::RegisterStore { id: Id(1), store_id: 12 });
+    table.apply(1, Command::RegisterStore { id: Id(1), store_id: 11, reads: 1 });
+    table.apply(2, Command::RegisterStore { id: Id(1), store_id: 12, reads: 1 });
     assert_eq!(table.members[&Id(1)].store_id, 11);
     table.apply(3, Command::RemoveMember(Id(7)));
     assert_eq!((table.max_member_id, table.member_by_name("n7")), (7, None));
-    assert_eq!(Table::decode(&table.encode()), Ok(table));
+    assert_eq!(Table::decode(&table.encode(), HIGHEST), Ok(table));
 }
 
 /// A name of the maximum length.
@@ -100,7 +101,7 @@ fn largest_table(offices: usize) -> Table {
     assert!(members.iter().all(|member| crate::config::member_problem(member).is_none()), "they are valid members");
     let mut table = Table::with_members(&members);
     for member in &members {
-        table.apply(1, Command::RegisterStore { id: member.id, store_id: u64::MAX });
+        table.apply(1, Command::RegisterStore { id: member.id, store_id: u64::MAX, reads: u8::MAX });
         for number in 0..=MAX_FORMER_ADDRESSES {
             let address = format!("{number}{}", &member.address[1..]);
             table.apply(1, Command::RetireAddress { id: member.id, address });
@@ -188,7 +189,7 @@ fn a_completion_needs_the_current_token() {
     for key in ["", "a\tb", &"x".repeat(129)] {
         assert!(!table.apply(13, complete("b", 12, key)), "{key:?}");
     }
-    assert_eq!(Table::decode(&table.encode()), Ok(table));
+    assert_eq!(Table::decode(&table.encode(), HIGHEST), Ok(table));
 }
 
 #[test]
@@ -371,7 +372,7 @@ fn the_longest_lease_of_forgotten_fenced_offices_is_remembered() {
 #[test]
 fn all_nodes_forget_the_same_offices() {
     let mut table = full_table(10);
-    let mut restored = Table::decode(&table.encode()).expect("it was just encoded");
+    let mut restored = Table::decode(&table.encode(), HIGHEST).expect("it was just encoded");
     for number in 0..50u64 {
         let index = 100_000 + 2 * number;
         let office = format!("o{}", number * 7);

@@ -17,6 +17,7 @@ use crate::api::{OfficeStatus, Reply};
 use crate::clock::Timestamp;
 use crate::config::{AlgorithmConfig, ArbiterKind, Config, Mode, Policy, Preempt};
 use crate::core::{ClientId, Core, Exit, Output, Setup};
+use crate::format::Formats;
 use crate::member::Role;
 use crate::timing::Timing;
 
@@ -72,6 +73,8 @@ pub(crate) struct SimCluster {
     pub(crate) wall_offset_ms: u64,
     /// How the configuration of each host differs from the common one, from its next start on.
     pub(crate) changes: BTreeMap<usize, fn(&mut Config)>,
+    /// What hosts know of versions from their next start on, if it is not what this program knows.
+    pub(crate) formats: BTreeMap<usize, Formats>,
 }
 
 fn pair(one: usize, other: usize) -> (usize, usize) {
@@ -113,6 +116,7 @@ impl SimCluster {
             state_replies: Vec::new(),
             wall_offset_ms: 0,
             changes: BTreeMap::new(),
+            formats: BTreeMap::new(),
         };
         cluster.authority.advance(cluster.now);
         (0..nodes).for_each(|node| cluster.start(node));
@@ -175,6 +179,7 @@ impl SimCluster {
             storage,
             seed: self.rng.below(u64::MAX),
             disabled_rules: self.options.disabled_rules,
+            formats: self.formats.get(&node).copied().unwrap_or_default(),
         };
         let now = self.clock(node, self.now);
         let core = self.authority.core(setup, now);
@@ -309,6 +314,12 @@ impl SimCluster {
     pub(crate) fn arbiter_leader(&self, node: usize) -> Option<usize> {
         let core = self.hosts[node].core.as_ref()?;
         core.arbiter_leader().map(|id| id.0 as usize - 1)
+    }
+
+    /// The highest version of the formats that a node may write, as far as it knows.
+    pub(crate) fn version(&self) -> u8 {
+        let cores = self.hosts.iter().filter_map(|host| host.core.as_ref());
+        cores.map(Core::version).max().unwrap_or(0)
     }
 
     /// The state of all cores, for failure messages.

@@ -49,7 +49,15 @@ fn start(data: Vec<u8>, entries: Vec<Entry>, committed: u64) -> Result<Core, Sta
     let write = Write { number: 1, hard_state, entries, snapshot, sync: true, ..Write::default() };
     storage.apply(&write).expect("a valid write");
     let (incarnation, store_id, disabled_rules) = (incarnation(1), 71, DisabledRules::default());
-    let setup = Setup { config: config(1, &ROLES), incarnation, store_id, storage, seed: 1, disabled_rules };
+    let setup = Setup {
+        config: config(1, &ROLES),
+        incarnation,
+        store_id,
+        storage,
+        seed: 1,
+        disabled_rules,
+        formats: Default::default(),
+    };
     Core::new(setup, crate::clock::Timestamp(1 << 40))
 }
 

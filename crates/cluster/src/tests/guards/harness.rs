@@ -12,6 +12,7 @@ use crate::config::{AlgorithmConfig, Config, Mode, Policy};
 use crate::core::table::Table;
 use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::faults::DisabledRules;
+use crate::format::Formats;
 use crate::member::{Member, Role};
 use crate::store::{DiskPosition, RaftStorage};
 use crate::tests::{is_authentic, seal};
@@ -71,8 +72,12 @@ pub(crate) struct TestCluster {
     pub(crate) lost_snapshots: bool,
     /// Whether entries of the log are lost on their way to other nodes.
     pub(crate) lost_entries: bool,
+    /// How many pieces of states are damaged on their way.
+    pub(crate) damaged_pieces: usize,
     /// Nodes that have stopped, and whose connections the others know to have ended.
     stopped: BTreeSet<u64>,
+    /// What nodes know of versions from their next start on, if it is not what this program knows.
+    pub(crate) formats: BTreeMap<u64, Formats>,
 }
 
 /// Whether a message is of this kind of the log.
@@ -108,6 +113,7 @@ pub(crate) fn candidacy(incarnation: u64, store_id: u64, disk: DiskPosition) -> 
         health: 100,
         disk_fails: false,
         digest: Default::default(),
+        reads: 1,
         version: 1,
         base: None,
         added: Vec::new(),
@@ -127,8 +133,18 @@ impl TestCluster {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
         let (lost_reads, lost_snapshots, lost_entries) = Default::default();
-        let mut cluster =
-            TestCluster { now, nodes: nodes_by_id, isolated, lost, lost_reads, lost_snapshots, lost_entries, stopped };
+        let mut cluster = TestCluster {
+            now,
+            nodes: nodes_by_id,
+            isolated,
+            lost,
+            lost_reads,
+            lost_snapshots,
+            lost_entries,
+            damaged_pieces: 0,
+            stopped,
+            formats: BTreeMap::new(),
+        };
         for (config, storage) in nodes {
             let incarnation = incarnation(config.node.0);
             cluster.insert(config, storage, incarnation, None);
@@ -143,7 +159,9 @@ impl TestCluster {
         let store_id = store_id.unwrap_or(70 + node);
         self.stopped.remove(&node);
         let (disabled_rules, storage) = (DisabledRules::default(), disk.clone());
-        let setup = Setup { config: config.clone(), incarnation, store_id, storage, seed: node, disabled_rules };
+        let formats = self.formats.get(&node).copied().unwrap_or_default();
+        let setup =
+            Setup { config: config.clone(), incarnation, store_id, storage, seed: node, disabled_rules, formats };
         let core = Core::new(setup, self.now).expect("the disk is valid");
         let (replies, sent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
         self.nodes.insert(
@@ -251,7 +269,13 @@ impl TestCluster {
         let mut messages = VecDeque::new();
         self.process_outputs(node, &mut messages);
         let mut count = 0;
-        while let Some((from, to, message)) = messages.pop_front() {
+        while let Some((from, to, mut message)) = messages.pop_front() {
+            if let Message::BlobPiece { data: Some(data), .. } = &mut message
+                && self.damaged_pieces > 0
+            {
+                self.damaged_pieces -= 1;
+                *data = data.iter().map(|byte| byte ^ 1).collect();
+            }
             count += 1;
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
             let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to))

@@ -23,4 +23,5 @@ mod relays;
 mod requests;
 mod senders;
 mod stuck_members;
+mod versions;
 mod watchers;

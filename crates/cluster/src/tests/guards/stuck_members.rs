@@ -127,8 +127,19 @@ fn an_office_is_granted_although_its_election_does_not_end() {
         let disk = Default::default();
         let (added, removed) = (vec!["job".into(), "leader".into()], Vec::new());
         let disk_fails = false;
-        let candidacy =
-            Candidacy { incarnation, store_id, disk, health, disk_fails, digest, version, base, added, removed };
+        let candidacy = Candidacy {
+            incarnation,
+            store_id,
+            disk,
+            health,
+            disk_fails,
+            digest,
+            reads: 1,
+            version,
+            base,
+            added,
+            removed,
+        };
         cluster.deliver(3, node, Message::Candidacy(candidacy));
     }
     cluster.campaign(2, 2, "job", None);

@@ -5,6 +5,7 @@ mod earlier_leases;
 mod old_disks;
 mod restart;
 mod rolling_changes;
+mod rolling_upgrade;
 mod states;
 
 use std::time::Duration;

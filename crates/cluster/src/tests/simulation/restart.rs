@@ -24,8 +24,15 @@ fn outputs_after_restart(members: impl Fn(&mut Vec<Member>)) -> Vec<Output> {
     let storage = RaftStorage::empty();
     let write = Write { number: 1, snapshot, sync: true, ..Write::default() };
     storage.apply(&write).expect("the write is valid");
-    let setup =
-        Setup { config, incarnation: 5, store_id: 77, storage, seed: 1, disabled_rules: DisabledRules::default() };
+    let setup = Setup {
+        config,
+        incarnation: 5,
+        store_id: 77,
+        storage,
+        seed: 1,
+        disabled_rules: DisabledRules::default(),
+        formats: Default::default(),
+    };
     Core::new(setup, Timestamp(1 << 40)).expect("the disk is valid").take_outputs()
 }
 

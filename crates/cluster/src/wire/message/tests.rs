@@ -41,8 +41,19 @@ fn rejects_invalid_office_names() {
             let disk = DiskPosition::default();
             let (incarnation, store_id, digest, version, base) = (1, 1, ConfigDigest::default(), 1, None);
             let (health, disk_fails) = (100, false);
-            let candidacy =
-                Candidacy { incarnation, store_id, disk, health, disk_fails, digest, version, base, added, removed };
+            let candidacy = Candidacy {
+                incarnation,
+                store_id,
+                disk,
+                health,
+                disk_fails,
+                digest,
+                reads: 1,
+                version,
+                base,
+                added,
+                removed,
+            };
             Message::Candidacy(candidacy)
         });
         let messages = vec![

@@ -77,6 +77,9 @@ pub(crate) enum ClusterFailure {
     /// Two processes run as the same member.
     #[error("another process that was started later runs as this member, with its certificate")]
     Superseded,
+    /// The program is older than what the cluster writes.
+    #[error("the cluster writes version {version} of its formats, but this program reads versions up to {reads}")]
+    OldProgram { version: u8, reads: u8 },
     /// A data folder could not be inspected, copied or recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
@@ -144,7 +147,7 @@ impl ClusterFailure {
                     "a copy of this machine or of its folder runs elsewhere: stop it, then start this node again";
                 (Exit::CouldNot, Some(help.to_string()))
             }
-            ClusterFailure::Unreadable { .. } => {
+            ClusterFailure::OldProgram { .. } | ClusterFailure::Unreadable { .. } => {
                 let help = "run the version of the program that the other members run; nothing is lost";
                 (Exit::CouldNot, Some(help.to_string()))
             }

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
         Ended::UnknownDisk => Err(ClusterFailure::UnknownDisk.into()),
         Ended::OldDisk => Err(ClusterFailure::OldDisk.into()),
         Ended::Superseded => Err(ClusterFailure::Superseded.into()),
+        Ended::OldProgram { version, reads } => Err(ClusterFailure::OldProgram { version, reads }.into()),
         Ended::Unreadable { index, error } => Err(ClusterFailure::Unreadable { index, error }.into()),
     }
 }

@@ -61,16 +61,16 @@ impl RaftArbiter {
         let index = place.index;
         let request = self.take_request(place, matches!(change, CommittedChange::Snapshot(_)));
         match change {
-            CommittedChange::Command(data) => match Command::decode(&data) {
+            CommittedChange::Command(data) => match Command::decode(&data, self.reads) {
                 Ok(command) => self.apply_command(index, request, command, context),
                 Err(error) => self.halt(index, error),
             },
-            CommittedChange::Membership(change, member) => match decode_membership(&member) {
+            CommittedChange::Membership(change, member) => match decode_membership(&member, self.reads) {
                 Ok(member) => self.apply_membership(request, &change, member, context),
                 Err(error) => self.halt(index, error),
             },
             CommittedChange::Malformed => self.halt(index, MALFORMED_MEMBERSHIP),
-            CommittedChange::Snapshot(data) => match Table::decode(&data) {
+            CommittedChange::Snapshot(data) => match Table::decode(&data, self.reads) {
                 Ok(table) => self.replace_table(index, table, context),
                 Err(error) => self.halt(index, error),
             },

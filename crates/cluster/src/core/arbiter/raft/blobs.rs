@@ -133,7 +133,7 @@ impl RaftArbiter {
     /// A snapshot arrived. Returns whether it can be installed now.
     pub(super) fn prepare_snapshot(&mut self, from: Id, message: &RaftMessage, context: &mut Context<'_>) -> bool {
         // What cannot be read stops the node when it is installed.
-        let Some(Ok(table)) = message.snapshot_data().map(Table::decode) else { return true };
+        let Some(Ok(table)) = message.snapshot_data().map(|data| Table::decode(data, self.reads)) else { return true };
         let blobs = &mut self.blobs;
         let mut missing = BTreeMap::new();
         for needed in table.states.blobs() {

@@ -40,7 +40,7 @@ impl RaftArbiter {
     }
 
     fn sees_quorum(&self, context: &Context<'_>) -> bool {
-        self.consensus.has_quorum(|id| context.liveness.is_up(id) && !self.disks.refuses(id))
+        self.consensus.has_quorum(|id| context.liveness.is_up(id) && !super::Arbiter::refuses(self, id))
     }
 
     /// This node's position in the order in which voters campaign for leadership of the log. The lowest-ranked voter

@@ -17,7 +17,7 @@
 //! it can form a majority, unless it does so without hearing from the one that remembers. What nobody who is up has
 //! heard of, nobody can notice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hustings_protocol::Id;
 use raft::{GetEntriesContext, Storage};
@@ -35,8 +35,8 @@ pub(super) struct Disks {
     /// The disks that the log registered when this node started. How much of the log is committed, a restarted node
     /// learns only from a leader.
     logged: LoggedDisks,
-    /// Members whose registration is proposed but not committed yet.
-    pending_registrations: BTreeSet<Id>,
+    /// Members whose registration is proposed, and which formats they read according to it.
+    pending_registrations: BTreeMap<Id, u8>,
     /// The members that this node refuses.
     refused: BTreeMap<Id, Refusal>,
     /// What it remembers, and whether that has changed since it was written.
@@ -51,10 +51,15 @@ pub(super) struct Disks {
 }
 
 impl Disks {
-    pub(super) fn new(storage: &RaftStorage, started_at: DiskPosition, is_blind: bool) -> Result<Self, raft::Error> {
+    pub(super) fn new(
+        storage: &RaftStorage,
+        started_at: DiskPosition,
+        reads: u8,
+        is_blind: bool,
+    ) -> Result<Self, raft::Error> {
         Ok(Disks {
-            logged: LoggedDisks::new(storage)?,
-            pending_registrations: BTreeSet::new(),
+            logged: LoggedDisks::new(storage, reads)?,
+            pending_registrations: BTreeMap::new(),
             refused: BTreeMap::new(),
             known: storage.known_disks(),
             is_unwritten: false,
@@ -110,11 +115,11 @@ struct LoggedDisks {
 }
 
 impl LoggedDisks {
-    fn new(storage: &RaftStorage) -> Result<Self, raft::Error> {
+    fn new(storage: &RaftStorage, reads: u8) -> Result<Self, raft::Error> {
         let (first, last_index) = (storage.first_index()?, storage.last_index()?);
         let entries = storage.entries(first, last_index + 1, None, GetEntriesContext::empty(false))?;
-        let registered = entries.iter().filter_map(|entry| match decode_entry(entry) {
-            Ok(EntryEffect::Command(Command::RegisterStore { id, store_id })) => Some((id, store_id)),
+        let registered = entries.iter().filter_map(|entry| match decode_entry(entry, reads) {
+            Ok(EntryEffect::Command(Command::RegisterStore { id, store_id, .. })) => Some((id, store_id)),
             _ => None,
         });
         Ok(LoggedDisks { by_member: registered.collect(), last_index })
@@ -162,9 +167,10 @@ impl RaftArbiter {
 
     /// The registered disks may have changed. The leader registers new ones.
     pub(super) fn check_registrations(&mut self, context: &mut Context<'_>) {
-        let peers: Vec<(Id, u64)> =
-            context.liveness.peers().filter_map(|(id, peer)| Some((id, peer.store_id?))).collect();
-        for (id, store_id) in peers.into_iter().chain([(self.own, self.store_id)]) {
+        let peers: Vec<(Id, u64, u8)> =
+            context.liveness.peers().filter_map(|(id, peer)| Some((id, peer.store_id?, peer.reads))).collect();
+        for (id, store_id, reads) in peers.into_iter().chain([(self.own, self.store_id, self.reads)]) {
+            self.check_program(id, reads, context);
             let registered = self.registered_disk(id);
             let is_refused = self.disks.refused.get(&id) == Some(&Refusal::UnknownDisk);
             match registered.is_some_and(|known| known != 0 && known != store_id) {
@@ -172,11 +178,13 @@ impl RaftArbiter {
                 false if is_refused => _ = self.disks.refused.remove(&id),
                 _ => {}
             }
-            if registered == Some(0)
-                && !self.disks.pending_registrations.contains(&id)
-                && self.consensus.propose(Command::RegisterStore { id, store_id }.encode())
+            let is_new = registered == Some(0) || self.has_other_program(id, store_id, reads);
+            let command = Command::RegisterStore { id, store_id, reads };
+            if is_new
+                && self.disks.pending_registrations.get(&id) != Some(&reads)
+                && self.consensus.propose(command.encode(self.table.version()))
             {
-                self.disks.pending_registrations.insert(id);
+                self.disks.pending_registrations.insert(id, reads);
             }
         }
     }

@@ -50,7 +50,7 @@ impl RaftArbiter {
         let is_ready = |entry: &&MemberEntry| {
             let (id, matched) = (entry.member.id, self.consensus.matched(entry.member.id));
             let has_caught_up = matched > 0 && matched + MAX_VOTER_LAG >= last_index;
-            let has_disk = entry.store_id != 0 && !self.disks.refuses(id);
+            let has_disk = entry.store_id != 0 && !super::Arbiter::refuses(self, id);
             entry.is_joining && has_caught_up && has_disk && context.liveness.is_up(id)
         };
         if let Some(member) = self.table.members.values().find(is_ready).map(|entry| entry.member.clone()) {
@@ -72,7 +72,7 @@ impl RaftArbiter {
     }
 
     fn change_member(&mut self, member: &Member, kind: ConfChangeType) -> Result<(), RequestError> {
-        self.change_membership(member.id, kind, encode_membership(Some(member)))
+        self.change_membership(member.id, kind, encode_membership(Some(member), self.table.version()))
     }
 
     /// Proposes to remove a member. The leader is never removed: it hands its role over first.
@@ -85,7 +85,7 @@ impl RaftArbiter {
             let _ = super::Arbiter::release_coordination(self, context);
             return Err(errors::moved());
         }
-        self.change_membership(id, ConfChangeType::RemoveNode, encode_membership(None))
+        self.change_membership(id, ConfChangeType::RemoveNode, encode_membership(None, self.table.version()))
     }
 
     fn change_membership(&mut self, id: Id, kind: ConfChangeType, context: Vec<u8>) -> Result<(), RequestError> {
@@ -123,6 +123,7 @@ impl RaftArbiter {
     pub(super) fn forget_member(&mut self, id: Id, context: &mut Context<'_>) {
         self.disks.forget(id);
         self.forget_voter(id);
+        self.old_programs.remove(&id);
         if id != self.own {
             context.send(id, Message::Removed);
         }

@@ -5,7 +5,8 @@
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
 //! - [`polls`]: linearizable reads.
-//! - [`membership`]: members join and leave; [`disks`]: whose disk is trusted; [`founding`]: the first start.
+//! - [`membership`]: members join and leave; [`disks`]: whose disk is trusted; [`founding`]: the first start;
+//!   [`formats`]: whose program is.
 //!
 //! The leader of the log is the coordinator. A token is the log index of its grant.
 
@@ -14,6 +15,7 @@ mod blobs;
 mod campaigns;
 mod consensus;
 mod disks;
+mod formats;
 mod founding;
 mod heartbeats;
 mod lease_rounds;
@@ -21,7 +23,7 @@ mod membership;
 mod polls;
 mod voters;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,7 +45,7 @@ use crate::core::requests::errors;
 use crate::core::settings::StartError;
 use crate::core::table::{Command, Holder, Table};
 use crate::store::{DiskPosition, RaftStorage, Refusal};
-use crate::wire::{Heartbeat, Message, RaftMessage};
+use crate::wire::{Candidacy, Heartbeat, Message, RaftMessage};
 
 /// After how long a write that neither succeeds nor fails counts as failed.
 const DISK_PATIENCE: Duration = Duration::from_secs(5);
@@ -75,6 +77,10 @@ pub(in crate::core) struct RaftArbiter {
     polls: Polls,
     last_read: u64,
     disks: Disks,
+    /// The highest version of the formats that this node reads.
+    reads: u8,
+    /// The members whose programs do not read what the cluster writes.
+    old_programs: BTreeSet<Id>,
     founding: Founding,
     /// Members that a snapshot was sent to, and since when they have not installed it.
     snapshots_since: BTreeMap<Id, Timestamp>,
@@ -103,13 +109,13 @@ impl RaftArbiter {
         store_id: u64,
         storage: RaftStorage,
         table: Table,
-        skips_durability: bool,
+        (reads, skips_durability): (u8, bool),
         now: Timestamp,
     ) -> Result<Self, StartError> {
         let own = config.node;
         let blobs = Blobs::load(storage.take_blobs(), &table.states)?;
         let consensus = Consensus::new(own, storage.clone(), Campaign::default(), skips_durability)?;
-        let disks = Disks::new(&storage, consensus.position(), skips_durability)?;
+        let disks = Disks::new(&storage, consensus.position(), reads, skips_durability)?;
         let mut arbiter = RaftArbiter {
             own,
             store_id,
@@ -126,6 +132,8 @@ impl RaftArbiter {
             polls: Polls::default(),
             last_read: 0,
             disks,
+            reads,
+            old_programs: BTreeSet::new(),
             founding: Founding::default(),
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
@@ -225,6 +233,7 @@ impl Arbiter for RaftArbiter {
             // The log of this disk says whose it is.
             Message::UnknownDisk => self.table.members.get(&self.own).is_none_or(|own| own.store_id != self.store_id),
             Message::OldDisk(known) => self.is_older_than(*known),
+            Message::OldProgram { version } => *version > self.reads,
             _ => true,
         }
     }
@@ -246,7 +255,7 @@ impl Arbiter for RaftArbiter {
             // It describes the member as it was before the pending change.
             Command::SetMember(_) if self.consensus.has_pending_membership() => return Err(errors::membership_busy()),
             command => {
-                if !self.consensus.propose(command.encode()) {
+                if !self.consensus.propose(command.encode(self.table.version())) {
                     return Err(errors::no_majority());
                 }
             }
@@ -291,6 +300,7 @@ impl Arbiter for RaftArbiter {
         self.repeat_blob_requests(context);
         if self.consensus.is_leader() {
             self.begin_round(context);
+            self.check_registrations(context);
             self.promote_members(context);
             self.repeat_snapshots(context.now);
         } else if self.consensus.leader().is_none() {
@@ -304,7 +314,8 @@ impl Arbiter for RaftArbiter {
         match message {
             Message::UnknownDisk => self.handle_refusal(Refusal::UnknownDisk),
             Message::OldDisk(_) => self.handle_refusal(Refusal::OldDisk),
-            _ if self.disks.refuses(from) => {}
+            Message::OldProgram { version } => self.handle_old_program(version),
+            _ if self.refuses(from) => {}
             Message::Heartbeat(_) | Message::Raft(_) if self.is_doubted => {}
             Message::DiskMark(reached) => self.handle_disk_mark(from, reached, context),
             Message::Heartbeat(heartbeat) => self.handle_heartbeat(from, heartbeat, context),
@@ -362,13 +373,16 @@ impl Arbiter for RaftArbiter {
         self.consensus.position()
     }
 
-    fn handle_introduction(&mut self, id: Id, store_id: u64, position: DiskPosition, context: &mut Context<'_>) {
-        self.check_disk(id, store_id, position, context);
-        self.note_founder(id, position, context);
+    fn handle_introduction(&mut self, id: Id, candidacy: &Candidacy, context: &mut Context<'_>) {
+        // If it was told before, it is another process now.
+        self.old_programs.remove(&id);
+        self.check_program(id, candidacy.reads, context);
+        self.check_disk(id, candidacy.store_id, candidacy.disk, context);
+        self.note_founder(id, candidacy.disk, context);
     }
 
     fn refuses(&self, id: Id) -> bool {
-        self.disks.refuses(id)
+        self.disks.refuses(id) || self.old_programs.contains(&id)
     }
 
     fn missing_founders(&self) -> Vec<Id> {

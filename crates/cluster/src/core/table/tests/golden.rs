@@ -39,7 +39,7 @@ fn every_command() -> Vec<Command> {
         Command::Vacate { office, token: 301, cause: ChangeReason::Resigned, unix_ms: 1_700_000_000_001 },
         Command::set_paused(true),
         Command::Put { key: "colour".to_string(), expected_revision: Some(300), value: None },
-        Command::RegisterStore { id: Id(3), store_id: u64::MAX },
+        Command::RegisterStore { id: Id(3), store_id: u64::MAX, reads: 1 },
         Command::SetMember(member()),
         Command::RemoveMember(Id(3)),
         Command::RetireAddress { id: Id(3), address: "10.0.0.2:7401".to_string() },
@@ -74,10 +74,15 @@ fn name(command: &Command) -> &'static str {
 fn log_entries_of_version_1() {
     let commands = every_command();
     let cases: Vec<_> = commands.into_iter().map(|command| (name(&command), command)).collect();
-    golden::check("entries-v1", &cases, Command::encode, |bytes| Command::decode(bytes).expect("a command"));
+    golden::check(
+        "entries-v1",
+        &cases,
+        |command| command.encode(1),
+        |bytes| Command::decode(bytes, 1).expect("a command"),
+    );
     let cases = [("added", Some(member())), ("removed", None)];
-    let decode = |bytes: &[u8]| decode_membership(bytes).expect("a membership change");
-    golden::check("membership-v1", &cases, |member| encode_membership(member.as_ref()), decode);
+    let decode = |bytes: &[u8]| decode_membership(bytes, 1).expect("a membership change");
+    golden::check("membership-v1", &cases, |member| encode_membership(member.as_ref(), 1), decode);
 }
 
 #[test]
@@ -88,24 +93,24 @@ fn snapshots_of_version_1() {
         assert!(table.apply(index, command));
     }
     table.apply(310, Command::set_paused(true));
-    table.apply(311, Command::RegisterStore { id: Id(3), store_id: u64::MAX });
+    table.apply(311, Command::RegisterStore { id: Id(3), store_id: u64::MAX, reads: 1 });
     assert!(table.apply(312, complete("billing", 302, "2026-01-01")));
     assert!(table.apply(313, Command::StatePiece(piece())));
     let upload = UploadId { node: Id(3), incarnation: 1 << 60, number: 301 };
     let unfinished = StatePiece { upload, size: 1 << 20, data: vec![0; PIECE_BYTES].into(), ..piece() };
     assert!(table.apply(314, Command::StatePiece(unfinished)));
     let cases = [("empty", Table::default()), ("offices", table)];
-    golden::check("snapshot-v1", &cases, Table::encode, |bytes| Table::decode(bytes).expect("a snapshot"));
+    golden::check("snapshot-v1", &cases, Table::encode, |bytes| Table::decode(bytes, 1).expect("a snapshot"));
 }
 
 #[test]
 fn other_versions_and_invalid_bytes_are_errors() {
-    let encodings = [Command::set_paused(true).encode(), Table::default().encode(), encode_membership(None)];
+    let encodings = [Command::set_paused(true).encode(1), Table::default().encode(), encode_membership(None, 1)];
     for (place, bytes) in encodings.into_iter().enumerate() {
         let error = |bytes: &[u8]| match place {
-            0 => Command::decode(bytes).expect_err("it is invalid"),
-            1 => Table::decode(bytes).expect_err("it is invalid"),
-            _ => decode_membership(bytes).expect_err("it is invalid"),
+            0 => Command::decode(bytes, 1).expect_err("it is invalid"),
+            1 => Table::decode(bytes, 1).expect_err("it is invalid"),
+            _ => decode_membership(bytes, 1).expect_err("it is invalid"),
         };
         let later = [&[bytes[0] + 1], &bytes[1..]].concat();
         assert!(matches!(error(&later), FormatError::UnknownVersion { found: 2, supported: 1, .. }));
