@@ -8,8 +8,9 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 const LIST: &str = "crates/cluster/mutants.toml";
@@ -187,11 +188,21 @@ impl Test {
         let mut command = Command::new(program);
         command.arg(&self.filter).current_dir(tree.join("crates").join(folder)).env_remove(SWITCH);
         mutant.iter().for_each(|number| _ = command.env(SWITCH, number.to_string()));
-        let output = command.output().map_err(|error| format!("{}: {error}", program.display()))?;
-        if String::from_utf8_lossy(&output.stdout).contains("running 0 tests") {
-            return Err(format!("{}: there is no such test", self.describe()));
+        let error = |error| format!("{}: {error}", program.display());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(error)?;
+        let stdout = child.stdout.take().expect("it is piped");
+        for line in BufReader::new(stdout).lines() {
+            let line = line.map_err(error)?;
+            if line == "running 0 tests" {
+                return Err(format!("{}: there is no such test", self.describe()));
+            }
+            // One test is enough.
+            if line.starts_with("test ") && line.ends_with(" FAILED") {
+                child.kill().and_then(|()| child.wait()).map_err(error)?;
+                return Ok(false);
+            }
         }
-        Ok(output.status.success())
+        Ok(child.wait().map_err(error)?.success())
     }
 }
 

@@ -5,6 +5,7 @@ use raft::Storage;
 use raft::eraftpb::{self, ConfState, HardState, MessageType, Snapshot};
 
 use super::harness::{self, TestCluster, config, members};
+use crate::api::{Reply, Request};
 use crate::core::table::Table;
 use crate::member::Role;
 use crate::store::{DiskPosition, RaftStorage, Write};
@@ -102,6 +103,25 @@ fn raft_messages_of_a_replaced_disk_are_ignored() {
     };
     assert_eq!(leader_after_request(72), None, "the registered disk may take over");
     assert_eq!(leader_after_request(99), Some(Id(1)), "another disk may have lost its votes");
+}
+
+#[test]
+fn a_replaced_disk_confirms_no_read() {
+    for (store_id, is_confirmed) in [(72, true), (99, false)] {
+        let (mut cluster, term) = leader_with_disk_of_node_2(store_id);
+        cluster.isolate(3);
+        cluster.node(1).sent.clear();
+        cluster.request(1, 8, Request::Leader { office: "leader".to_string() });
+        let poll = cluster.node(1).sent.iter().find_map(|(_, message)| match message {
+            Message::PollRequest { poll, .. } => Some(*poll),
+            _ => None,
+        });
+        let poll = poll.expect("the leader polls the voters");
+        cluster.deliver(2, 1, Message::PollResponse { term, poll });
+        let replies = cluster.take_replies(1, 8);
+        let is_current = |reply: &Reply| matches!(reply, Reply::Office(status) if status.current);
+        assert_eq!(replies.iter().any(is_current), is_confirmed, "disk {store_id}: {replies:?}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod arbiter;
 mod arbiter_none;
 mod bounds;
 mod completions;
+mod consensus;
 mod costs;
 mod differences;
 mod disks;

@@ -186,6 +186,20 @@ fn what_nobody_has_heard_of_is_not_noticed() {
 }
 
 #[test]
+fn what_was_stored_since_the_last_heartbeat_is_not_noticed() {
+    for (ms, exit) in [(0, None), (200, Some(Exit::OldDisk))] {
+        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &ROLES)).to_vec());
+        cluster.advance_ms(1_000);
+        let old = cluster.node(2).disk.copy();
+        cluster.campaign(1, CLIENT, "office", None);
+        assert!(cluster.token(1, "office").is_some(), "a majority is up");
+        cluster.advance_ms(ms);
+        cluster.restart_with(2, old);
+        assert_eq!(cluster.node(2).exit, exit, "after {ms} ms: docs/operations.md says when it is noticed");
+    }
+}
+
+#[test]
 fn a_folder_that_was_refused_stays_refused() {
     let (mut cluster, old, _) = two_know_more_than_the_third();
     let copy = old.copy();

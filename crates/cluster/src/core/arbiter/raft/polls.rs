@@ -115,14 +115,11 @@ impl Polls {
         }
     }
 
-    /// Abandons polls of an earlier term, and repeats requests that may be lost.
+    /// Forgets everything when this node no longer leads, and repeats requests that may be lost.
     pub(super) fn process(&mut self, consensus: &Consensus, context: &mut Context<'_>) {
         if !consensus.is_leader() {
             (self.poll, self.next_readers) = (None, BTreeMap::new());
             return;
-        }
-        if self.poll.as_ref().is_some_and(|poll| poll.term != consensus.term()) {
-            self.poll = None;
         }
         match &self.poll {
             Some(poll) if poll.retry_at <= context.now => self.send_requests(consensus, context),
