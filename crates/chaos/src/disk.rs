@@ -150,8 +150,8 @@ impl Drop for Disks {
     fn drop(&mut self) {
         self.devices.clear();
         for place in &self.mounted {
-            // One that is still in use cannot be unmounted; the others can.
-            let _ = run(Command::new("umount").arg(place));
+            // The kernel may still be closing a device whose file is there. It goes away with its last user.
+            let _ = run(Command::new("umount").arg("--lazy").arg(place));
         }
     }
 }
