@@ -6,7 +6,7 @@
 //! entry continues is garbage, and removed after the next snapshot.
 //!
 //! After a failure the files that were not durable are not believed: each is written again under another name, made
-//! durable and renamed, so that what a snapshot refers to is there meanwhile.
+//! durable with that name and renamed, so that what a snapshot refers to is there meanwhile.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,8 +20,8 @@ use crate::core::table::PIECE_BYTES;
 
 /// The names of blobs begin with it.
 const PREFIX: &str = "state-";
-/// A blob that is written again.
-const NEW_BLOB: &str = "state.new";
+/// The name of a blob that is written again ends with it.
+const NEW: &str = ".new";
 /// More bytes than this are made durable without waiting for a snapshot.
 const MAX_UNSYNCED_BYTES: usize = 1 << 20;
 /// How much is read at most.
@@ -174,18 +174,28 @@ impl BlobFiles {
 
     fn try_sync(&mut self, state: &State, files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
         self.write(state, files, folder)?;
+        let mut rewritten = Vec::new();
         for (blob, file) in &mut self.unsynced {
             match (file, state.blobs.get(blob)) {
                 (Unsynced::Written(Some(handle), _), _) => {
                     handle.sync().map_err(StoreError::io("sync", &folder.join(name(*blob))))?;
                 }
                 (Unsynced::Suspect, Some(pieces)) => {
-                    self.has_new_names = true;
                     write_again(*blob, pieces, files, folder)?;
+                    rewritten.push(*blob);
                 }
                 // It was removed meanwhile.
                 (Unsynced::Written(None, _) | Unsynced::Suspect, _) => {}
             }
+        }
+        if !rewritten.is_empty() {
+            self.has_new_names = true;
+            // Names may become durable in any order. What an earlier attempt left must not get the name.
+            files.sync().map_err(StoreError::io("sync", folder))?;
+        }
+        for blob in rewritten {
+            let (new, path) = (new_name(blob), folder.join(new_name(blob)));
+            files.rename(&new, &name(blob)).map_err(StoreError::io("rename", &path))?;
         }
         if self.has_new_names {
             files.sync().map_err(StoreError::io("sync", folder))?;
@@ -206,7 +216,8 @@ impl BlobFiles {
             let BlobWrite::Retain { upto, keep } = removal else { continue };
             self.unsynced.retain(|blob, _| *blob > upto || keep.contains(blob));
             for name in files.names().unwrap_or_default() {
-                if parse_name(&name).is_some_and(|blob| blob <= upto && !keep.contains(&blob)) {
+                let is_left = name.starts_with(PREFIX) && name.ends_with(NEW);
+                if is_left || parse_name(&name).is_some_and(|blob| blob <= upto && !keep.contains(&blob)) {
                     let _ = files.remove(&name);
                 }
             }
@@ -214,13 +225,16 @@ impl BlobFiles {
     }
 }
 
-/// Writes a blob to a new file, which replaces the old one.
+fn new_name(blob: u64) -> String {
+    name(blob) + NEW
+}
+
+/// Writes a blob to a new file, which is to replace the old one.
 fn write_again(blob: u64, pieces: &[Bytes], files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
-    let path = folder.join(NEW_BLOB);
-    let mut file = files.create(NEW_BLOB).map_err(StoreError::io("create", &path))?;
+    let path = folder.join(new_name(blob));
+    let mut file = files.create(&new_name(blob)).map_err(StoreError::io("create", &path))?;
     for (index, piece) in pieces.iter().enumerate() {
         file.write_at((index * PIECE_BYTES) as u64, piece).map_err(StoreError::io("write", &path))?;
     }
-    file.sync().map_err(StoreError::io("sync", &path))?;
-    files.rename(NEW_BLOB, &name(blob)).map_err(StoreError::io("rename", &path))
+    file.sync().map_err(StoreError::io("sync", &path))
 }

@@ -303,6 +303,8 @@ impl Store {
             // The disk may be full. If the file stays, the next attempt overwrites it.
             let _ = self.files.remove(NEW_LOG);
         })?;
+        // Names may become durable in any order. What an earlier attempt left as a new log must not get the name.
+        self.files.sync().map_err(StoreError::io("sync", &self.folder))?;
         // From here on a crash may leave either file under the name.
         self.log = None;
         self.files.rename(NEW_LOG, LOG).map_err(StoreError::io("rename", &new_path))?;

@@ -19,8 +19,10 @@
 //!
 //! 1. **Blobs before the snapshot that refers to them**: contents, then their names. Until then the pieces are entries
 //!    of the log.
-//! 2. **The new log before its name.** Whichever file has the name `log` after a crash, it is complete, and holds
-//!    everything that was acknowledged until then.
+//! 2. **The new log before its name**: contents, then the name `log.new`, then the name `log`. Names may become durable
+//!    in any order, and an earlier attempt may have left another `log.new`. Whichever file has the name `log` after a
+//!    crash, it is complete, and holds everything that was acknowledged until then. It is the same with a blob that is
+//!    written again.
 //! 3. **The name before the acknowledgement**, and before anything is appended: else the batch would be in a file
 //!    that a crash removes.
 //! 4. **The acknowledgement before what became superfluous is removed**: blobs to which only older snapshots refer.

@@ -235,8 +235,8 @@ impl Run {
     }
 }
 
-/// Every kind of write: what is known of disks, entries, votes, commits, pieces of blobs, own snapshots and one of another node, and a file
-/// that grows.
+/// Every kind of write: what is known of disks, entries, votes, commits, pieces of blobs, own snapshots and one of
+/// another node, a refusal, and a file that grows.
 fn writes() -> Vec<Step> {
     let append = |dropped, count, size| Op::Append { dropped, count, size };
     vec![
@@ -340,6 +340,35 @@ fn any_operation_of_a_start_may_fail() {
     }
     println!("{runs} runs, {failures} failed starts");
     assert!(failures > runs / 2, "{failures} failures in {runs} runs: the faults are somewhere else");
+}
+
+/// What an attempt leaves that fails, without being able to remove it, has a durable name and any content. A crash
+/// during the next attempt may forget that the new file was created, and remember that it got its name.
+#[test]
+fn what_a_failed_attempt_leaves_never_gets_a_name() {
+    let write = |kept| Step::Write(Op::Compact { kept }, true);
+    let (new, again) = (Step::Piece { is_new: true }, Step::Piece { is_new: false });
+    for (first, second) in (0..8).flat_map(|first| (0..24).map(move |second| (first, second))) {
+        for seed in 0..16 {
+            let story = [
+                Step::Write(Op::Append { dropped: 0, count: 2, size: 700 }, true),
+                new.clone(),
+                new.clone(),
+                write(0),
+                again.clone(),
+                new.clone(),
+                Step::Fail(Fault::death(first, true)),
+                write(0),
+                Step::Heal,
+                Step::Fail(Fault::death(second, true)),
+                write(1),
+                again.clone(),
+                Step::Restart(Crash::Power(seed)),
+            ];
+            let run = Run::new().and_then(|run| run.take(&story));
+            run.map(drop).unwrap_or_else(|error| panic!("{first}, {second}, seed {seed}: {error}"));
+        }
+    }
 }
 
 #[test]

@@ -7,10 +7,10 @@
 //! leader writes an entry in a version only after it has applied the entry that allows it, so whoever receives the one
 //! has the other before it in its log.
 //!
-//! The version never becomes lower: the log may contain entries of it. A member that comes with an earlier program after
-//! that, be it new or set back, is refused: it is told so and stops, and what it says does not count. Nothing is written
-//! to its folder, and with a later program it is welcome. If it is not told, it stops at the first entry or snapshot
-//! that it cannot read.
+//! The version never becomes lower: the log may contain entries of it. A member that comes with an earlier program
+//! after that, be it new or set back, is refused: it is told so and stops, and what it says does not count. Nothing is
+//! written to its folder, and with a later program it is welcome. If it is not told, it stops at the first entry or
+//! snapshot that it cannot read.
 //!
 //! [`Table::version`]: crate::core::table::Table::version
 
