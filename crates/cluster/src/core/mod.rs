@@ -232,7 +232,7 @@ impl Core {
     /// A connection to `peer` was established; `incarnation` identifies its process.
     pub(crate) fn handle_connected(&mut self, peer: Id, incarnation: u64, now: Timestamp) {
         self.advance_clock(now);
-        if self.liveness.has_returned(peer, incarnation) {
+        if self.liveness.handle_returned(peer, incarnation) {
             // Two processes run as this member: a copy of it, or one that was replaced while it was frozen.
             self.out.increment("returned-incarnations");
             self.out.push(Output::Send(peer, Message::Superseded));
@@ -253,7 +253,11 @@ impl Core {
     /// A message from a peer arrived.
     pub(crate) fn handle_message(&mut self, from: Id, message: Message, now: Timestamp) {
         self.advance_clock(now);
-        self.dispatch(from, message);
+        match self.liveness.has_returned(from) {
+            // It arrived before the connection was closed. A farewell of the earlier process is none of the later one.
+            true => self.out.increment("messages-of-returned-incarnations"),
+            false => self.dispatch(from, message),
+        }
         self.turn();
     }
 

@@ -120,9 +120,15 @@ impl Liveness {
         self.events.push_back(LivenessEvent::Connected(id));
     }
 
-    /// Whether this incarnation of a peer has been followed by another one, and connects nevertheless.
-    pub(super) fn has_returned(&self, id: Id, incarnation: u64) -> bool {
-        self.peers.get(&id).is_some_and(|peer| peer.has_returned(incarnation))
+    /// An incarnation of a peer connects. Returns whether it has been followed by another one: then nothing that comes
+    /// over this connection counts.
+    pub(super) fn handle_returned(&mut self, id: Id, incarnation: u64) -> bool {
+        self.peers.get_mut(&id).is_some_and(|peer| peer.handle_returned(incarnation))
+    }
+
+    /// Whether the connection to a peer is that of an incarnation that has been followed by another one.
+    pub(super) fn has_returned(&self, id: Id) -> bool {
+        self.peers.get(&id).is_some_and(Peer::has_returned)
     }
 
     /// A peer has introduced itself directly, and its disk is trusted.
@@ -135,7 +141,7 @@ impl Liveness {
     /// The connection to a peer has ended.
     pub(super) fn handle_disconnected(&mut self, id: Id, now: Timestamp) {
         if let Some(peer) = self.peers.get_mut(&id) {
-            peer.connected = false;
+            peer.handle_disconnected();
         }
         self.events.push_back(LivenessEvent::Interrupted(id));
         self.mark_down(id, ChangeReason::Disconnected, now);

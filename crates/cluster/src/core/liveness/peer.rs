@@ -31,6 +31,9 @@ pub(crate) struct Peer {
     /// The incarnations that introduced themselves on a connection and have a trusted disk, in the order in which they
     /// first did. If another one than the last connects again, then two processes run as this member.
     trusted: VecDeque<u64>,
+    /// Whether the present connection is that of an incarnation that returned. Nothing that comes over it is from the
+    /// process that this node knows.
+    has_returned: bool,
     /// Whether the peer is up, as far as this node can tell.
     pub(super) up: bool,
     /// When it last went up or down.
@@ -71,6 +74,7 @@ impl Peer {
             incarnation: 0,
             former: VecDeque::new(),
             trusted: VecDeque::new(),
+            has_returned: false,
             up: false,
             since: now,
             down_cause: ChangeReason::Silent,
@@ -94,25 +98,35 @@ impl Peer {
     pub(super) fn set_incarnation(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
         if self.incarnation != incarnation {
             let (mut former, flaps, last_down) = (std::mem::take(&mut self.former), self.flaps, self.last_down);
-            let trusted = std::mem::take(&mut self.trusted);
+            let (trusted, has_returned) = (std::mem::take(&mut self.trusted), self.has_returned);
             former.extend(Some(self.incarnation).filter(|known| *known != 0));
             if former.len() > MAX_FORMER {
                 former.pop_front();
             }
-            *self = Peer { incarnation, former, trusted, flaps, last_down, ..Peer::new(timing, now) };
+            *self = Peer { incarnation, former, trusted, has_returned, flaps, last_down, ..Peer::new(timing, now) };
         }
     }
 
     pub(super) fn handle_connected(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
         self.set_incarnation(incarnation, timing, now);
-        self.connected = true;
+        (self.connected, self.has_returned) = (true, false);
         self.detector = FailureDetector::new(timing, now);
         self.last_direct_contact = now;
     }
 
-    /// Whether this incarnation has been followed by another one, and connects nevertheless.
-    pub(super) fn has_returned(&self, incarnation: u64) -> bool {
-        self.trusted.contains(&incarnation) && self.trusted.back() != Some(&incarnation)
+    /// An incarnation connects. Returns whether it has been followed by another one.
+    pub(super) fn handle_returned(&mut self, incarnation: u64) -> bool {
+        self.has_returned = self.trusted.contains(&incarnation) && self.trusted.back() != Some(&incarnation);
+        self.has_returned
+    }
+
+    /// Whether what comes over the present connection is from an incarnation that has been followed by another one.
+    pub(super) fn has_returned(&self) -> bool {
+        self.has_returned
+    }
+
+    pub(super) fn handle_disconnected(&mut self) {
+        (self.connected, self.has_returned) = (false, false);
     }
 
     /// The present incarnation has introduced itself on its connection, and its disk is trusted.
@@ -207,6 +221,7 @@ impl Normalise for Peer {
             incarnation: _,
             former: _,
             trusted: _,
+            has_returned: _,
             up: _,
             down_cause: _,
             relay: _,

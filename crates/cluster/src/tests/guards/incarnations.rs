@@ -95,6 +95,45 @@ fn an_incarnation_returns_if_the_later_one_was_refused() {
 }
 
 #[test]
+fn what_an_incarnation_that_returned_has_sent_is_not_from_the_later_one() {
+    let electors = [1, 2, 3].map(|id| (id, Role::Elector));
+    let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &electors)).to_vec());
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.arbiter_leader(1), Some(1));
+    // The later process of node 2 holds the office, and its connection is cut.
+    cluster.restart(2);
+    cluster.campaign(2, 2, "job", None);
+    cluster.advance_ms(1_000);
+    assert!(cluster.token(2, "job").is_some());
+    cluster.campaign(1, 1, "job", None);
+    cluster.isolate(2);
+    // The earlier one is back for a moment, and everything that it has sent is read at once.
+    assert!(is_told(&mut cluster, harness::incarnation(2)));
+    cluster.deliver(2, 1, Message::Leave);
+    cluster.advance_ms(100);
+    assert_eq!(cluster.token(1, "job"), None, "the later process may act until its lease is over");
+    cluster.advance_ms(2_000);
+    assert!(cluster.token(1, "job").is_some());
+}
+
+#[test]
+fn what_a_member_sends_counts_again_after_its_next_connection() {
+    let mut cluster = single_voter();
+    for incarnation in [7, 8] {
+        cluster.drive(1, |core, now| core.handle_connected(Id(2), incarnation, now));
+        cluster.deliver(2, 1, candidacy(incarnation, 22));
+    }
+    assert!(is_told(&mut cluster, 7));
+    cluster.advance_ms(60);
+    answer(&mut cluster, 3);
+    assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 0, "it is from the earlier process");
+    assert!(!is_told(&mut cluster, 8));
+    cluster.advance_ms(60);
+    answer(&mut cluster, 4);
+    assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 4);
+}
+
+#[test]
 fn a_node_stops_when_another_process_runs_as_the_same_member() {
     let mut cluster = TestCluster::new([1, 2].map(|node| config(node, &ROLES)).to_vec());
     cluster.advance_ms(500);
