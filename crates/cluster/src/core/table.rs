@@ -238,7 +238,7 @@ pub(crate) struct Table {
     pub(crate) settings: BTreeMap<String, Setting>,
     /// The highest member id so far. Ids are never reused.
     pub(crate) max_member_id: u64,
-    /// Whether the cluster was recovered from one member's disk, and no exclusive office was granted since. The table
+    /// Whether the cluster was recovered from one member's disk, and no office was granted since. The table
     /// may then lack grants whose leases are not over yet.
     pub(crate) recovered: bool,
     /// What holders of offices have completed.
@@ -309,8 +309,7 @@ impl Table {
                     },
                 );
                 // The first one was granted when all leases from before the recovery were over.
-                let is_exclusive = |known: &Office| known.mode == Mode::Exclusive;
-                self.recovered &= !self.offices.get(&office).is_some_and(is_exclusive);
+                self.recovered = false;
                 true
             }
             Command::Vacate { office, token, cause, unix_ms } => {

@@ -275,7 +275,8 @@ fn a_recovered_node_leads_alone_and_waits_for_every_lease_from_before() {
     let (times, core) = times_alone(&config, opened.storage);
     let wait = config.timing.takeover_delay().as_millis() as u64;
     let [leads, job, unknown, fast] = times[..] else { panic!("{times:?}") };
-    assert!(leads < 100 && job >= leads + wait && unknown >= leads + wait && fast < leads + wait, "{times:?}");
+    // Also an office that the table calls fenced may have become exclusive in an entry that is lost.
+    assert!(leads < 100 && [job, unknown, fast].iter().all(|time| *time >= leads + wait), "{times:?}");
     assert!(unknown < leads + wait + 100, "it does not wait for longer: {times:?}");
     for office in ["job", "unknown", "fast"] {
         assert!(token(&core, office) > Some(floor), "{office}");
@@ -297,7 +298,7 @@ fn a_recovered_node_waits_for_the_longest_lease_that_any_office_may_have_had() {
     let offices = [config.offices.clone(), vec![("unknown".to_string(), slow)]].concat();
     let (times, _) = times_alone(&Config { offices, ..config }, opened.storage);
     let [leads, job, unknown, fast] = times[..] else { panic!("{times:?}") };
-    assert!(job >= leads + 2_000 && unknown >= leads + 2_000 && fast < leads + 300, "{times:?}");
+    assert!([job, unknown, fast].iter().all(|time| *time >= leads + 2_000), "{times:?}");
 }
 
 #[test]

@@ -33,12 +33,7 @@ impl Coordinator {
                 let was_exclusive = record.is_some_and(|record| record.mode == Mode::Exclusive);
                 if let Some((to, claim)) = claim
                     && self.are_fenced_leases_over(office, claim.mode, known, context)
-                    && self.may_grant_after_recovery(
-                        office,
-                        was_exclusive || claim.mode == Mode::Exclusive,
-                        known,
-                        context,
-                    )
+                    && self.may_grant_after_recovery(office, known, context)
                 {
                     self.grant(office, to, claim.mode, claim.terms, cause, false, known, context);
                 }
@@ -161,7 +156,7 @@ impl Coordinator {
                 claim => claim,
             };
             if !self.is_lease_over(office, holder, record, known, context)
-                || !self.may_grant_after_recovery(office, record.mode == Mode::Exclusive, known, context)
+                || !self.may_grant_after_recovery(office, known, context)
             {
                 return;
             }
@@ -297,17 +292,11 @@ impl Coordinator {
         over <= context.now
     }
 
-    /// After a recovery from one member's disk, an exclusive office may have been granted in an entry that is lost, to
-    /// a holder that does not know that. So every lease runs its full length before the first one is granted.
-    fn may_grant_after_recovery(
-        &mut self,
-        office: &OfficeName,
-        is_exclusive: bool,
-        known: &Known<'_>,
-        context: &Context<'_>,
-    ) -> bool {
+    /// After a recovery from one member's disk, any office may have been granted in an entry that is lost, also as an
+    /// exclusive one, to a holder that does not know that. So every lease runs its full length before the first grant.
+    fn may_grant_after_recovery(&mut self, office: &OfficeName, known: &Known<'_>, context: &Context<'_>) -> bool {
         let table = known.arbiter.table();
-        if !table.recovered || !is_exclusive {
+        if !table.recovered {
             return true;
         }
         let over = *self.recovery_ends.get_or_insert_with(|| {
