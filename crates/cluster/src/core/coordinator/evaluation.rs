@@ -30,7 +30,9 @@ impl Coordinator {
             None => {
                 let cause = record.as_ref().map_or(ChangeReason::Vacant, |record| record.cause);
                 let claim = claim.or_else(|| self.claim_on_behalf(office, known, context));
-                let was_exclusive = record.is_some_and(|record| record.mode == Mode::Exclusive);
+                if claim.is_none() && record.is_none() {
+                    self.vacant_since.remove(office);
+                }
                 if let Some((to, claim)) = claim
                     && self.are_fenced_leases_over(office, claim.mode, known, context)
                     && self.may_grant_after_recovery(office, known, context)
@@ -282,10 +284,11 @@ impl Coordinator {
         if mode == Mode::Fenced || lease.is_zero() {
             return true;
         }
+        let vacant = *self.vacant_since.entry(office.clone()).or_insert(context.now);
         let since = match table.offices.contains(office) {
-            true => *self.vacant_since.entry(office.clone()).or_insert(context.now),
-            // A forgotten office was vacant when it was forgotten.
-            false => self.last_forgotten.1.max(known.arbiter.coordinator_since()),
+            true => vacant,
+            // A forgotten office was vacant when it was forgotten, and others that are forgotten later do not matter.
+            false => vacant.min(self.last_forgotten.1.max(known.arbiter.coordinator_since())),
         };
         let over = since + context.settings.takeover_delay(LeaseTerms { lease, stop: Duration::ZERO });
         self.schedule(office, over, context.now);

@@ -68,7 +68,8 @@ pub(super) struct Coordinator {
     scheduled_at: BTreeMap<OfficeName, Timestamp>,
     /// Since when an office that somebody is a candidate for has had no claim that could be granted.
     unclaimed_since: BTreeMap<OfficeName, Timestamp>,
-    /// Since when fenced offices that are about to become exclusive have been vacant, at least.
+    /// Since when fenced offices that are about to become exclusive, and new ones that somebody claims as such, have been
+    /// vacant, at least.
     vacant_since: BTreeMap<OfficeName, Timestamp>,
     /// The last entry that forgot a fenced office, and when this node applied it, or learned of it.
     last_forgotten: (u64, Timestamp),

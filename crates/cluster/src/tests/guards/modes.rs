@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use hustings_protocol::Id;
+
 use super::harness::{TestCluster, config, disk_with, members};
 use crate::api::{ChangeReason, Lease, Reply, Request};
 use crate::clock::Timestamp;
-use crate::config::{Config, Mode, Policy, Preempt};
+use crate::config::{Config, MAX_OFFICES, Mode, Policy, Preempt};
 use crate::core::LEADER;
-use crate::core::table::{ForgottenFenced, Table};
+use crate::core::table::{Command, ForgottenFenced, Holder, Table};
 use crate::member::Role;
 
 /// Two nodes whose configurations differ: `job` is exclusive on node 1, and fenced on node 2, which ranks higher. A
@@ -235,4 +237,57 @@ fn a_new_exclusive_office_waits_for_the_leases_of_forgotten_ones() {
         let waited = granted_at(&mut cluster, 1, 1).since(started);
         assert_eq!(waited >= Duration::from_millis(2_000), waits, "{waited:?}");
     }
+}
+
+/// A table that has no room, in which all offices are vacant and were fenced, and the index of its last entry.
+fn full_table(roles: &[(u64, Role)]) -> (Table, u64) {
+    let mut table = Table::with_members(&members(roles));
+    for number in 0..MAX_OFFICES as u64 {
+        let (office, token) = (format!("old-{number}"), 2 * number + 1);
+        let grant = Command::Grant {
+            office: office.as_str().into(),
+            holder: Holder { id: Id(1), incarnation: 5 },
+            expected_token: 0,
+            mode: Mode::Fenced,
+            terms: config(1, roles).timing.terms(),
+            cause: ChangeReason::Vacant,
+            pinned: false,
+            unix_ms: 0,
+        };
+        let cause = ChangeReason::Resigned;
+        let vacate = Command::Vacate { office: office.as_str().into(), token, cause, unix_ms: 0 };
+        assert!(table.apply(token, grant) && table.apply(token + 1, vacate));
+    }
+    (table, 2 * MAX_OFFICES as u64)
+}
+
+/// Other offices are forgotten all the time. That does not concern one that was claimed before.
+#[test]
+fn a_new_exclusive_office_does_not_wait_for_those_that_are_forgotten_later() {
+    let roles = [(1, Role::Elector)];
+    let (table, index) = full_table(&roles);
+    let mut config = config(1, &roles);
+    config.offices = vec![("job".to_string(), config.default_policy.clone())];
+    config.default_policy.mode = Mode::Fenced;
+    let lease = config.timing.lease;
+    let mut cluster = TestCluster::with_disks(vec![(config, disk_with(&table, index, &[]))]);
+    let mut claimed = None;
+    for number in 0..40 {
+        let (office, client) = (format!("new-{number}"), 100 + number);
+        cluster.campaign(1, client, &office, None);
+        cluster.advance_ms(90);
+        assert!(cluster.token(1, &office).is_some(), "{office}");
+        cluster.disconnect(1, client);
+        cluster.advance_ms(10);
+        if number == 5 {
+            cluster.campaign(1, 1, "job", None);
+            claimed = Some(cluster.now);
+        }
+        if let Some(claimed) = claimed.filter(|_| cluster.token(1, "job").is_some()) {
+            let waited = cluster.now.since(claimed);
+            assert!((lease..2 * lease).contains(&waited), "{waited:?}");
+            return;
+        }
+    }
+    panic!("the office is never granted");
 }
