@@ -12,7 +12,7 @@
 //!   them takes part if it comes back with an old disk.
 //! - Offices keep their holders in the table. The arbiter's leader treats a holder that is not a member as lost, and
 //!   lets its lease run its full length. Grants that the survivor never learnt of may concern any office, so the same
-//!   wait applies to all exclusive offices (`Table::recovered`).
+//!   wait applies to all offices, whatever their mode was or will be (`Table::recovered`).
 //!
 //! A cluster that had tokens of another origin, for instance from another arbiter, can begin its log above them:
 //! [`begin`].
@@ -141,7 +141,7 @@ pub enum RecoverError {
         why: &'static str,
     },
     /// The log is not empty, so it cannot begin.
-    #[error("{}: this node has voted or received entries before, so its log cannot begin again", folder.display())]
+    #[error("{}: this node has received entries before, so its log cannot begin again", folder.display())]
     NotBlank {
         /// The folder.
         folder: PathBuf,
@@ -188,7 +188,8 @@ pub fn recover(config: &Config, token_floor: u64) -> Result<Recovery, RecoverErr
 }
 
 /// Begins the log of a new cluster above `token_floor`, with all members of this configuration. The node must never
-/// have voted or received anything. Every voter gets the same beginning, as without a floor.
+/// have received anything. Every voter gets the same beginning, as without a floor. What the node has voted it keeps: a
+/// first election may have failed because a voter was lost.
 pub fn begin(config: &Config, token_floor: u64) -> Result<(), RecoverError> {
     let folder = || config.data.clone();
     if config.arbiter != ArbiterKind::Raft {
@@ -203,14 +204,17 @@ pub fn begin(config: &Config, token_floor: u64) -> Result<(), RecoverError> {
     // Creates the store if there is none yet.
     drop(Store::open(&config.data, &StoreOwner { cluster: config.cluster.clone(), id: config.node })?);
     let store = OfflineStore::open(&config.data)?;
-    if !store.is_blank() {
+    if store.has_received() {
         return Err(RecoverError::NotBlank { folder: folder() });
     }
     let table = Table::with_members(&config.members);
     let mut snapshot = Snapshot { data: table.encode().into(), ..Snapshot::default() };
     (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (token_floor, 1);
     snapshot.mut_metadata().set_conf_state(initial_conf_state(config));
-    let hard_state = HardState { term: 1, commit: token_floor, ..HardState::default() };
+    let former =
+        store.storage().initial_state().map_err(|error| RecoverError::Inconsistent { folder: folder(), error })?;
+    let (term, vote) = (former.hard_state.term.max(1), former.hard_state.vote);
+    let hard_state = HardState { term, vote, commit: token_floor, ..HardState::default() };
     store.replace(snapshot, hard_state, Vec::new())?;
     Ok(())
 }

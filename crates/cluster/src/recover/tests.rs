@@ -11,7 +11,7 @@ use crate::config::{ArbiterKind, Mode, Policy};
 use crate::core::table::{Command, Holder, encode_membership};
 use crate::core::{ClientId, Core, Output, Setup};
 use crate::faults::DisabledRules;
-use crate::store::{Store, StoreOwner, Write};
+use crate::store::{Refusal, Store, StoreOwner, Write};
 use crate::tests::member;
 use crate::timing::Timing;
 use crate::wire::MAX_INDEX;
@@ -327,6 +327,26 @@ fn a_new_cluster_begins_above_the_floor_with_all_members() {
     drop(store);
     let (_, core) = times_alone(&alone, opened.storage);
     assert!(token(&core, "job") > Some(1 << 50));
+}
+
+/// A voter of the first election was lost before it had an entry: the others have votes and nothing else.
+#[test]
+fn a_new_cluster_begins_with_the_votes_of_a_first_election_that_failed() {
+    let begun = |write: Write| {
+        let place = tempfile::tempdir().expect("a folder");
+        let config = config(&place.path().join("data"));
+        open(&config).0.write(&Write { number: 1, sync: true, ..write }).unwrap();
+        let done = begin(&config, 500);
+        done.map(|()| open(&config).1.storage.initial_state().unwrap().hard_state)
+    };
+    let vote = HardState { term: 3, vote: 2, ..HardState::default() };
+    let begins = begun(Write { hard_state: Some(vote), ..Write::default() }).expect("it has no entry");
+    assert_eq!((begins.term, begins.vote, begins.commit), (3, 2, 500));
+    let refused = Write { refused: Some(Refusal::OldDisk), ..Write::default() };
+    let entry = Write { entries: vec![Entry { index: 1, term: 1, ..Entry::default() }], ..Write::default() };
+    for write in [refused, entry] {
+        assert!(matches!(begun(write), Err(RecoverError::NotBlank { .. })));
+    }
 }
 
 #[test]

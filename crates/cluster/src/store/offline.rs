@@ -66,6 +66,12 @@ impl OfflineStore {
         self.contents.state == State::default()
     }
 
+    /// Whether the store holds more than terms and votes: entries or a snapshot, or that the cluster refused it.
+    pub(crate) fn has_received(&self) -> bool {
+        let state = &self.contents.state;
+        state.last_index() > 0 || state.snapshot.get_metadata().index > 0 || state.refused.is_some()
+    }
+
     /// Replaces the whole log by a snapshot and a hard state. The old log, unless it is blank, stays in the folder
     /// under the name that is returned. After a crash, the folder holds either the old state or the new one.
     ///
