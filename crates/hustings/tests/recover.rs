@@ -224,7 +224,7 @@ fn two_wiped_members_of_three_begin_no_new_cluster() {
     cluster.wait_until("b waits", || says(&cluster, "b").then_some(()));
     cluster.start(&["c"]);
     for name in ["a", "b"] {
-        assert_eq!(cluster.wait_for_exit(name), Some(3), "{}", cluster.log(name));
+        assert_eq!(cluster.wait_for_exit(name), Some(4), "{}", cluster.log(name));
         let log = cluster.log(name);
         assert!(log.contains("is not the one that the cluster knows"), "{log}");
     }
@@ -261,7 +261,7 @@ fn of_two_processes_that_run_as_the_same_member_the_earlier_one_stops() {
     let listen = format!("listen = \"127.0.0.1:{}\"\ncluster =", loopback::free_ports(1)[0]);
     cluster.edit(&["clone"], "cluster =", &listen);
     cluster.start(&["clone"]);
-    assert_eq!(cluster.wait_for_exit("c"), Some(3), "{}", cluster.log("c"));
+    assert_eq!(cluster.wait_for_exit("c"), Some(4), "{}", cluster.log("c"));
     let log = cluster.log("c");
     assert!(log.contains("error: another process that was started later runs as this member"), "{log}");
     assert!(log.contains("help: a copy of this machine or of its folder runs elsewhere"), "{log}");

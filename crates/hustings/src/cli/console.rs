@@ -84,6 +84,8 @@ pub enum Exit {
     WrongUse,
     /// The command failed, for example because of a file or a device.
     CouldNot,
+    /// The cluster refuses this node. Another start would not change that, and must not be tried without a person.
+    Refused,
     /// Stopped by Ctrl-C.
     Stopped,
     /// The exit code of `hustings run`: usually that of its command.
@@ -98,6 +100,7 @@ impl Exit {
             Exit::No => 1,
             Exit::WrongUse => 2,
             Exit::CouldNot => 3,
+            Exit::Refused => 4,
             Exit::Stopped => 130,
             Exit::Run(code) => code,
         }

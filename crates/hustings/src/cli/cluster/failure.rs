@@ -135,17 +135,17 @@ impl ClusterFailure {
             ClusterFailure::UnknownDisk => {
                 let help =
                     "run `hustings members remove NAME`, then `hustings members add NAME=…` to make it a new member";
-                (Exit::CouldNot, Some(help.to_string()))
+                (Exit::Refused, Some(help.to_string()))
             }
             ClusterFailure::OldDisk => {
                 let help = "put the folder back that the node ran with last; if it is lost, run `hustings members remove \
                             NAME`, then `hustings members add NAME=…` to make it a new member";
-                (Exit::CouldNot, Some(help.to_string()))
+                (Exit::Refused, Some(help.to_string()))
             }
             ClusterFailure::Superseded => {
                 let help =
                     "a copy of this machine or of its folder runs elsewhere: stop it, then start this node again";
-                (Exit::CouldNot, Some(help.to_string()))
+                (Exit::Refused, Some(help.to_string()))
             }
             ClusterFailure::OldProgram { .. } | ClusterFailure::Unreadable { .. } => {
                 let help = "run the version of the program that the other members run; nothing is lost";

@@ -24,7 +24,8 @@ use super::{ClusterFailure, target};
 
 Ctrl-C twice, or SIGTERM twice, stops it at once. SIGHUP reloads the certificates, [health], [limits] and [log]; the log
 names changes that need a restart. Under systemd, Type=notify and WatchdogSec= work. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above
-the file. Exit codes: 0 it left in good order; 2 wrong configuration; 3 it could not start, or had to stop.")]
+the file. Exit codes: 0 it left in good order; 2 wrong configuration; 3 it could not start, or had to stop; \
+4 the cluster refuses its data folder, or another process runs as this member.")]
 pub(crate) struct NodeArgs {
     /// Its configuration [default: $HUSTINGS_CONFIG, or ./hustings.toml].
     #[arg(long, value_name = "FILE")]
