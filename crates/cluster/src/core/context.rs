@@ -12,7 +12,7 @@ use super::{ClientId, Output};
 use crate::api::Reply;
 use crate::clock::Timestamp;
 use crate::format::FIRST;
-use crate::store::DiskPosition;
+use crate::store::DiskState;
 use crate::wire::{Message, Relay};
 
 /// What the parts of the core want done, in order.
@@ -46,7 +46,7 @@ pub(crate) struct Context<'a> {
     /// Wall-clock time, for display.
     pub unix_ms: u64,
     /// Where this node's log ends.
-    pub disk: DiskPosition,
+    pub disk: DiskState,
     /// The version of the formats that may be written now.
     pub version: u8,
     /// Who is up.

@@ -82,7 +82,7 @@ impl Core {
             Message::StatePieceResponse { number, result } => {
                 parts.requests.handle_piece_response(from, number, result, &mut context);
             }
-            message @ (Message::UnknownDisk
+            message @ (Message::UnknownDisk(_)
             | Message::OldDisk(_)
             | Message::Superseded
             | Message::Removed

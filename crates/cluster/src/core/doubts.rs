@@ -59,14 +59,17 @@ impl Core {
     /// Somebody says something against this node.
     pub(super) fn handle_doubt(&mut self, from: Id, message: Message) {
         let doubt = match &message {
-            Message::UnknownDisk => Doubt::UnknownDisk,
+            Message::UnknownDisk(_) => Doubt::UnknownDisk,
             Message::OldDisk(_) => Doubt::OldDisk,
             Message::Removed => Doubt::Member,
             Message::OldProgram { .. } => Doubt::Program,
             _ => Doubt::Process,
         };
-        if !self.arbiter.is_plausible(&message) {
+        if self.arbiter.refuses(from) || !self.arbiter.is_plausible(&message) {
             return self.out.increment("disproved-doubts");
+        }
+        if doubt == Doubt::OldDisk {
+            self.arbiter.note_old_disk(self.settings.incarnation);
         }
         let new = Said { message, by: BTreeSet::new(), since: self.now };
         self.doubts.said.entry(doubt).or_insert(new).by.insert(from);
@@ -90,7 +93,7 @@ impl Core {
         });
         let is_believed = |(doubt, said): &(&Doubt, &Said)| {
             let is_patient = self.now.since(said.since) < PATIENCE;
-            let is_blank = **doubt == Doubt::UnknownDisk && self.arbiter.disk_position().index == 0;
+            let is_blank = **doubt == Doubt::UnknownDisk && self.arbiter.disk_state().now.index == 0;
             let all_say_so = others.iter().filter(|id| is_up(id)).all(|id| said.by.contains(id));
             let is_alone = doubt.is_about_disk() && all_say_so && !is_patient;
             is_blank || said.by.len() >= others.len().clamp(1, 2) || is_alone

@@ -138,7 +138,7 @@ impl Core {
     /// Borrows the parts, and what they may read and send.
     pub(super) fn split(&mut self) -> (Parts<'_>, Context<'_>) {
         let Core { settings, now, unix_ms, liveness, elections, claims, arbiter, coordinator, .. } = self;
-        let (disk, version) = (arbiter.disk_position(), arbiter.table().version());
+        let (disk, version) = (arbiter.disk_state(), arbiter.table().version());
         let parts = Parts {
             elections,
             claims,

@@ -11,7 +11,7 @@ use crate::config::{ArbiterKind, Mode, Policy};
 use crate::core::table::{Command, Holder, encode_membership};
 use crate::core::{ClientId, Core, Output, Setup};
 use crate::faults::DisabledRules;
-use crate::store::{Refusal, Store, StoreOwner, Write};
+use crate::store::{Store, StoreOwner, Write};
 use crate::tests::member;
 use crate::timing::Timing;
 use crate::wire::MAX_INDEX;
@@ -342,7 +342,7 @@ fn a_new_cluster_begins_with_the_votes_of_a_first_election_that_failed() {
     let vote = HardState { term: 3, vote: 2, ..HardState::default() };
     let begins = begun(Write { hard_state: Some(vote), ..Write::default() }).expect("it has no entry");
     assert_eq!((begins.term, begins.vote, begins.commit), (3, 2, 500));
-    let refused = Write { refused: Some(Refusal::OldDisk), ..Write::default() };
+    let refused = Write { refused_as: Some(5), ..Write::default() };
     let entry = Write { entries: vec![Entry { index: 1, term: 1, ..Entry::default() }], ..Write::default() };
     for write in [refused, entry] {
         assert!(matches!(begun(write), Err(RecoverError::NotBlank { .. })));

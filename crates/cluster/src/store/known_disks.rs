@@ -35,6 +35,17 @@ impl DiskPosition {
     }
 }
 
+/// What a process says of its disk.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct DiskState {
+    /// Where its log ends now.
+    pub now: DiskPosition,
+    /// Where it ended when the process started.
+    pub started_at: DiskPosition,
+    /// If it was refused as an older copy: the first process that was refused with it.
+    pub refused_as: Option<u64>,
+}
+
 /// What a member remembers of another member's disk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct KnownDisk {
@@ -44,16 +55,9 @@ pub(crate) struct KnownDisk {
     pub incarnation: u64,
     /// How far it certainly was.
     pub reached: DiskPosition,
+    /// If this member has refused an older copy of it: the first process that was refused with that copy.
+    pub refused_as: Option<u64>,
 }
 
 /// The disks of other members.
 pub(crate) type KnownDisks = BTreeMap<Id, KnownDisk>;
-
-/// Why the cluster refused a disk.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Refusal {
-    /// Another disk is registered for the member.
-    UnknownDisk,
-    /// It is an older copy of the member's disk.
-    OldDisk,
-}

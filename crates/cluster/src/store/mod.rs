@@ -96,7 +96,7 @@ pub(crate) use blobs::Blobs;
 pub(crate) use disk_writer::{DiskWriter, SubmitError};
 pub(crate) use error::StoreError;
 pub(crate) use header::Identity;
-pub(crate) use known_disks::{DiskPosition, KnownDisk, KnownDisks, Refusal};
+pub(crate) use known_disks::{DiskPosition, DiskState, KnownDisk, KnownDisks};
 pub(crate) use log::Store;
 pub(crate) use offline::OfflineStore;
 pub(crate) use raft_storage::RaftStorage;
@@ -140,8 +140,8 @@ pub(crate) struct Write {
     pub keep_after: Option<u64>,
     /// What is known of other members' disks, if it changed. It replaces everything that was known before.
     pub disks: Option<KnownDisks>,
-    /// The cluster has refused this disk.
-    pub refused: Option<Refusal>,
+    /// A member has refused this disk as an older copy: in which process.
+    pub refused_as: Option<u64>,
     /// Whether the write must be durable before it is acknowledged.
     pub sync: bool,
 }

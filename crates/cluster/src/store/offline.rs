@@ -66,10 +66,10 @@ impl OfflineStore {
         self.contents.state == State::default()
     }
 
-    /// Whether the store holds more than terms and votes: entries or a snapshot, or that the cluster refused it.
+    /// Whether the store holds more than terms and votes: entries or a snapshot, or that it was refused.
     pub(crate) fn has_received(&self) -> bool {
         let state = &self.contents.state;
-        state.last_index() > 0 || state.snapshot.get_metadata().index > 0 || state.refused.is_some()
+        state.last_index() > 0 || state.snapshot.get_metadata().index > 0 || state.refused_as.is_some()
     }
 
     /// Replaces the whole log by a snapshot and a hard state. The old log, unless it is blank, stays in the folder

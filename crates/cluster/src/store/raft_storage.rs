@@ -6,12 +6,12 @@ use std::rc::Rc;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Storage, StorageError};
 
+use super::KnownDisks;
 use super::StoreError;
 #[cfg(test)]
 use super::Write;
 use super::blobs::Blobs;
 use super::state::State;
-use super::{KnownDisks, Refusal};
 
 /// The persistent state in memory, including writes that are not on disk yet, as a [`raft::Storage`]. Clones share the
 /// same state. The default is the state of a new store.
@@ -108,14 +108,14 @@ impl RaftStorage {
         self.inner.borrow_mut().state.disks = disks;
     }
 
-    /// Why the cluster refused this disk, if it did.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
-        self.inner.borrow().state.refused
+    /// If a member has refused this disk as an older copy: the first process that was refused with it.
+    pub(crate) fn refused_as(&self) -> Option<u64> {
+        self.inner.borrow().state.refused_as
     }
 
-    /// The cluster has refused this disk.
-    pub(crate) fn set_refused(&self, refusal: Refusal) {
-        self.inner.borrow_mut().state.refused = Some(refusal);
+    /// A member has refused this disk, in this process.
+    pub(crate) fn set_refused_as(&self, incarnation: u64) {
+        self.inner.borrow_mut().state.refused_as = Some(incarnation);
     }
 
     /// A copy that does not change with this one.

@@ -10,7 +10,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::state::State;
-use super::{Identity, KnownDisk, KnownDisks, Refusal, StoreError, Write};
+use super::{Identity, KnownDisk, KnownDisks, StoreError, Write};
 
 /// The most bytes of entries in one batch of a new file; a single larger entry gets its own batch.
 const CHUNK: usize = 4 << 20;
@@ -29,8 +29,8 @@ enum Record {
     Vote { term: u64, vote: u64, commit: u64 },
     /// What is known of other members' disks, which replaces what was known before.
     Disks(Vec<(Id, KnownDisk)>),
-    /// The cluster has refused this disk.
-    Refused(Refusal),
+    /// A member has refused this disk as an older copy, in this process.
+    Refused(u64),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -191,7 +191,7 @@ pub(super) fn encode_all(identity: &Identity, state: &State) -> Result<Vec<Vec<u
         batches.push(encode([Record::Entries(chunk)])?);
     }
     let known = (!state.disks.is_empty()).then(|| disks(&state.disks));
-    let last = [vote(&state.hard_state)].into_iter().chain(known).chain(state.refused.map(Record::Refused));
+    let last = [vote(&state.hard_state)].into_iter().chain(known).chain(state.refused_as.map(Record::Refused));
     batches.push(encode(last)?);
     Ok(batches)
 }
@@ -201,7 +201,7 @@ pub(super) fn encode_writes<'a>(writes: impl Iterator<Item = &'a Write>) -> Resu
     encode(writes.flat_map(|write| {
         let entries =
             (!write.entries.is_empty()).then(|| Record::Entries(write.entries.iter().map(SavedEntry::from).collect()));
-        let known = write.disks.as_ref().map(disks).into_iter().chain(write.refused.map(Record::Refused));
+        let known = write.disks.as_ref().map(disks).into_iter().chain(write.refused_as.map(Record::Refused));
         entries.into_iter().chain(write.hard_state.as_ref().map(vote)).chain(known)
     }))
 }
@@ -257,7 +257,7 @@ impl Replay<'_> {
                 self.state.hard_state.commit = commit;
             }
             (Record::Disks(known), 1.., _) => self.state.disks = known.into_iter().collect(),
-            (Record::Refused(refusal), 1.., _) => self.state.refused = Some(refusal),
+            (Record::Refused(incarnation), 1.., _) => self.state.refused_as = Some(incarnation),
             _ => return Err("records in the wrong order".to_string()),
         }
         Ok(())

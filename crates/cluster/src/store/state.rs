@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use raft::eraftpb::{Entry, HardState, Snapshot};
 
 use super::blobs::{self, Blobs};
-use super::{KnownDisks, Refusal, StoreError, Write};
+use super::{KnownDisks, StoreError, Write};
 
 /// Hard state, log, snapshot, blobs, and what is known of disks.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -23,8 +23,8 @@ pub(super) struct State {
     pub(super) blobs: Blobs,
     /// What is known of other members' disks.
     pub(super) disks: KnownDisks,
-    /// Why the cluster refused this disk, if it did.
-    pub(super) refused: Option<Refusal>,
+    /// If a member has refused this disk as an older copy: the first process that was refused with it.
+    pub(super) refused_as: Option<u64>,
 }
 
 /// No index is larger, so that index arithmetic cannot overflow.
@@ -149,7 +149,7 @@ impl State {
         if let Some(disks) = &write.disks {
             self.disks.clone_from(disks);
         }
-        self.refused = write.refused.or(self.refused);
+        self.refused_as = write.refused_as.or(self.refused_as);
         self.check_commit()
     }
 

@@ -191,7 +191,7 @@ impl Message {
             Message::PollRequest { .. } => MessageKind::PollRequest,
             Message::PollResponse { .. } => MessageKind::PollResponse,
             Message::ReadIndexResponse { .. } => MessageKind::ReadIndexResponse,
-            Message::UnknownDisk => MessageKind::UnknownDisk,
+            Message::UnknownDisk(_) => MessageKind::UnknownDisk,
             Message::Leave => MessageKind::Leave,
             Message::Removed => MessageKind::Removed,
             Message::CandidacyRequest => MessageKind::CandidacyRequest,
@@ -224,7 +224,7 @@ pub(crate) mod examples {
     use crate::clock::Timestamp;
     use crate::config::{ConfigDigest, Mode, Preempt};
     use crate::core::table::{OfficeName, StatePiece, UploadId};
-    use crate::store::{DiskPosition, KnownDisk};
+    use crate::store::{DiskPosition, DiskState, KnownDisk};
     use crate::timing::LeaseTerms;
     use crate::wire::{
         Candidacy, Claim, Claims, FollowerHeartbeat, ForwardedRequest, Heartbeat, LeaderHeartbeat, Message,
@@ -266,7 +266,11 @@ pub(crate) mod examples {
         let candidacy = Candidacy {
             incarnation: 1 << 60,
             store_id: 7,
-            disk: position,
+            disk: DiskState {
+                now: position,
+                started_at: DiskPosition { index: 200, ..position },
+                refused_as: Some(300),
+            },
             health: 90,
             disk_fails: true,
             digest: ConfigDigest::default(),
@@ -306,7 +310,7 @@ pub(crate) mod examples {
             Message::PollRequest { term: 5, poll: 3 },
             Message::PollResponse { term: 5, poll: 3 },
             Message::ReadIndexResponse { number: 4, committed: 300 },
-            Message::UnknownDisk,
+            Message::UnknownDisk(300),
             Message::Leave,
             Message::Removed,
             Message::CandidacyRequest,
@@ -327,7 +331,7 @@ pub(crate) mod examples {
             Message::TimeRequest { sent: Timestamp(1 << 40) },
             Message::TimeResponse { sent: Timestamp(1 << 40), received: Timestamp(300), replied: Timestamp(301) },
             Message::DiskMark(position),
-            Message::OldDisk(KnownDisk { store_id: 7, incarnation: 1 << 60, reached: position }),
+            Message::OldDisk(KnownDisk { store_id: 7, incarnation: 1 << 60, reached: position, refused_as: None }),
             Message::Superseded,
             Message::Voters { applied: 300, voters: vec![Id(1), Id(300)] },
             Message::OldProgram { version: 2 },

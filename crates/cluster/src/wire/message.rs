@@ -9,7 +9,7 @@ use crate::api::{ChangeReason, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::config::{ConfigDigest, Mode, Preempt, office_name};
 use crate::core::table::{OfficeName, PIECE_BYTES, StatePiece};
-use crate::store::{DiskPosition, KnownDisk};
+use crate::store::{DiskPosition, DiskState, KnownDisk};
 use crate::timing::LeaseTerms;
 
 /// The maximum length of a list in a message. It exceeds the number of members of a cluster. Longer lists of offices
@@ -112,8 +112,8 @@ pub(crate) enum Message {
         /// The commit index at some time after the request was sent.
         committed: u64,
     },
-    /// The receiver's disk is not the one that is registered for it.
-    UnknownDisk,
+    /// The receiver's disk is not the one that is registered for it, which is this one.
+    UnknownDisk(u64),
     /// The sender is about to stop, and no longer acts as a holder.
     Leave,
     /// From the coordinator: the receiver was removed from the cluster.
@@ -165,7 +165,7 @@ pub(crate) enum Message {
     },
     /// How far the sender's disk certainly is: what it will still hold after every restart.
     DiskMark(DiskPosition),
-    /// The receiver's disk is older than this, which the sender remembers of it.
+    /// The receiver's disk is older than this, which the sender remembers of it, or comes from a copy that was.
     OldDisk(KnownDisk),
     /// A process that was started later runs as the same member as the receiver.
     Superseded,
@@ -226,8 +226,8 @@ pub(crate) struct Candidacy {
     pub incarnation: u64,
     /// Identifies its disk.
     pub store_id: u64,
-    /// Where the log on it ends.
-    pub disk: DiskPosition,
+    /// What it holds.
+    pub disk: DiskState,
     /// Its health score, 0–100.
     pub health: u8,
     /// Whether its disk does not take writes.

@@ -29,7 +29,7 @@ use super::context::Context;
 use super::table::{Command, Holder, OfficeName, PieceEffect, Table};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
-use crate::store::DiskPosition;
+use crate::store::DiskState;
 use crate::wire::{Candidacy, Heartbeat, Message};
 
 /// The disk of this node does not take writes.
@@ -150,6 +150,11 @@ pub(crate) trait Arbiter {
         true
     }
 
+    /// A voter says that this node's disk is an older copy, to this process.
+    fn note_old_disk(&mut self, incarnation: u64) {
+        let _ = incarnation;
+    }
+
     /// Whether a voter that is up says that this node's disk is not the right one.
     fn set_doubted(&mut self, is_doubted: bool) {
         let _ = is_doubted;
@@ -223,9 +228,9 @@ pub(crate) trait Arbiter {
         let _ = context;
     }
 
-    /// Where this node's log ends, for its introduction to others.
-    fn disk_position(&self) -> DiskPosition {
-        DiskPosition::default()
+    /// What this node's disk holds, for its introduction to others.
+    fn disk_state(&self) -> DiskState {
+        DiskState::default()
     }
 
     /// A member introduced itself: its disk, where the log on it ends, and what its program reads.

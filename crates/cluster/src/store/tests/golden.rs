@@ -10,7 +10,7 @@ use crate::golden;
 use crate::store::block::{self, BLOCK, Batch};
 use crate::store::header::Identity;
 use crate::store::state::State;
-use crate::store::{DiskPosition, KnownDisk, Refusal, Write, record};
+use crate::store::{DiskPosition, KnownDisk, Write, record};
 
 fn identity() -> Identity {
     Identity { cluster: "shop".to_string(), id: Id(3), store: 7 }
@@ -42,8 +42,8 @@ fn later() -> Write {
         number: 1,
         hard_state: Some(hard_state(7, 3, 301)),
         entries: vec![entry(302, 7, 600, 5)],
-        disks: Some([(Id(2), KnownDisk { store_id: 9, incarnation: 1 << 60, reached })].into()),
-        refused: Some(Refusal::OldDisk),
+        disks: Some([(Id(2), KnownDisk { store_id: 9, incarnation: 1 << 60, reached, refused_as: Some(300) })].into()),
+        refused_as: Some(1 << 60),
         sync: true,
         ..Write::default()
     }

@@ -1,6 +1,7 @@
 //! Older copies of the disks of a simulated cluster.
 
 use super::SimCluster;
+use super::hosts::owner;
 use crate::store::tests::fake::Fake;
 
 /// A copy of the disk of a host.
@@ -24,8 +25,16 @@ impl SimCluster {
     }
 
     pub(super) fn put_newest_disk_back(&mut self, node: usize) {
-        if let Some(disk) = self.hosts[node].newest.take() {
-            self.hosts[node].disk = disk;
+        if let Some(newest) = self.hosts[node].newest.take() {
+            let refused = std::mem::replace(&mut self.hosts[node].disk, newest);
+            self.hosts[node].refused = Some(refused);
         }
+    }
+
+    /// What is written on the copy that the cluster refused: the process that was refused.
+    pub(crate) fn refused_as(&self, node: usize) -> Option<u64> {
+        let refused = self.hosts[node].refused.as_ref().expect("a copy was refused");
+        let (_, recovered) = refused.copy().open(&owner(node)).expect("the store is valid");
+        recovered.storage.refused_as()
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Host {
     pub(super) replaced: Option<Fake>,
     /// The disk that was replaced by an older copy of it.
     pub(super) newest: Option<Fake>,
+    /// The older copy that the cluster refused last.
+    pub(super) refused: Option<Fake>,
     pub(super) frozen: bool,
     pub(super) is_leaving: bool,
     pub(super) deferred: Vec<EventKind>,
@@ -39,6 +41,11 @@ pub(super) struct Host {
     pub(super) client: Option<ClientId>,
     /// What the program holds and was not told to stop: token and length of the lease.
     pub(super) held: BTreeMap<String, (u64, Duration)>,
+}
+
+/// To whom the store of a host belongs.
+pub(super) fn owner(node: usize) -> StoreOwner {
+    StoreOwner { cluster: "test".to_string(), id: Id(node as u64 + 1) }
 }
 
 impl Host {
@@ -52,8 +59,7 @@ impl Host {
 
     /// Opens the store, unless the disk fails just now.
     pub(super) fn open_store(&mut self, node: usize) -> Option<RaftStorage> {
-        let owner = StoreOwner { cluster: "test".to_string(), id: Id(node as u64 + 1) };
-        let opened = self.disk.open(&owner);
+        let opened = self.disk.open(&owner(node));
         let (store, recovered) = match opened {
             Ok(opened) => opened,
             Err(error) if error.is_transient() => return None,

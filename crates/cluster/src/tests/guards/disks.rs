@@ -2,11 +2,11 @@
 
 use hustings_protocol::Id;
 use raft::Storage;
-use raft::eraftpb::{self, ConfState, HardState, MessageType, Snapshot};
+use raft::eraftpb::{self, ConfState, Entry, HardState, MessageType, Snapshot};
 
 use super::harness::{self, TestCluster, config, members};
 use crate::api::{Reply, Request};
-use crate::core::table::Table;
+use crate::core::table::{Command, Table};
 use crate::member::Role;
 use crate::store::{DiskPosition, RaftStorage, Write};
 use crate::wire::{Message, RaftMessage};
@@ -26,9 +26,9 @@ fn deliver(cluster: &mut TestCluster, from: u64, message: &eraftpb::Message) {
 
 /// The votes that node 1 has given to node 2 since it was asked last.
 fn votes(cluster: &mut TestCluster) -> Vec<MessageType> {
-    let sent = std::mem::take(&mut cluster.node(1).sent);
-    let messages = sent.into_iter().filter_map(|(to, message)| match message {
-        Message::Raft(raft) if to == Id(2) => raft.to_raft(1, 2),
+    let sent = cluster.node(1).sent.extract_if(.., |(to, message)| *to == Id(2) && matches!(message, Message::Raft(_)));
+    let messages = sent.filter_map(|(_, message)| match message {
+        Message::Raft(raft) => raft.to_raft(1, 2),
         _ => None,
     });
     messages.filter(|message| !message.reject).map(|message| message.get_msg_type()).collect()
@@ -45,7 +45,7 @@ fn voter(disk: RaftStorage) -> TestCluster {
 }
 
 /// A disk with a snapshot at index 3.
-fn used_disk() -> RaftStorage {
+pub(super) fn used_disk() -> RaftStorage {
     let mut snapshot = Snapshot { data: Table::with_members(&members(&ROLES)).encode().into(), ..Snapshot::default() };
     (snapshot.mut_metadata().index, snapshot.mut_metadata().term) = (3, 1);
     snapshot.mut_metadata().set_conf_state(ConfState::from((vec![1, 2, 3], Vec::new())));
@@ -105,6 +105,20 @@ fn raft_messages_of_a_replaced_disk_are_ignored() {
     assert_eq!(leader_after_request(99), Some(Id(1)), "another disk may have lost its votes");
 }
 
+/// Whether node 1 votes for node 2, which asks in this term, whoever leads.
+fn votes_for_node_2(cluster: &mut TestCluster, term: u64) -> bool {
+    votes(cluster);
+    let mut request = vote_request(MessageType::MsgRequestVote, term, (1 << 20, term - 1));
+    request.context = b"CampaignTransfer".to_vec().into();
+    deliver(cluster, 2, &request);
+    votes(cluster) == [MessageType::MsgRequestVoteResponse]
+}
+
+fn tells_of_another_disk(cluster: &mut TestCluster) -> bool {
+    let is_told = |(to, message): &(Id, Message)| *to == Id(2) && matches!(message, Message::UnknownDisk(_));
+    cluster.node(1).sent.iter().any(is_told)
+}
+
 #[test]
 fn a_replaced_disk_confirms_no_read() {
     for (store_id, is_confirmed) in [(72, true), (99, false)] {
@@ -135,6 +149,30 @@ fn a_restarted_node_knows_the_disks_that_its_log_registers() {
         disk.set_hard_state(HardState { commit: 0, ..stored });
         let mut cluster = voter(disk);
         cluster.deliver(2, 1, candidacy(store_id));
-        assert_eq!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk)), !is_known, "disk {store_id}");
+        assert!(!tells_of_another_disk(&mut cluster), "another disk may be committed by now");
+        assert_eq!(votes_for_node_2(&mut cluster, 20), is_known, "disk {store_id}");
     }
+}
+
+/// A leader that stopped before it replicated the registration of a disk. The next one has registered another disk.
+#[test]
+fn a_registration_that_was_not_committed_stops_nobody() {
+    let register = |term, store_id| {
+        let data = Command::RegisterStore { id: Id(2), store_id }.encode().into();
+        Entry { index: 4, term, data, ..Entry::default() }
+    };
+    let disk = used_disk();
+    disk.append(&[register(1, 72)]).expect("it follows the snapshot");
+    let mut cluster = voter(disk);
+    cluster.deliver(2, 1, candidacy(99));
+    assert!(!votes_for_node_2(&mut cluster, 3), "the disk may have lost votes");
+    let mut append = eraftpb::Message { term: 5, index: 3, log_term: 1, commit: 4, ..Default::default() };
+    append.set_msg_type(MessageType::MsgAppend);
+    append.set_entries(vec![register(5, 99)].into());
+    deliver(&mut cluster, 3, &append);
+    assert!(votes_for_node_2(&mut cluster, 7), "the disk is the registered one");
+    assert!(!tells_of_another_disk(&mut cluster));
+    // What is committed counts.
+    cluster.deliver(2, 1, candidacy(72));
+    assert!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk(99))));
 }

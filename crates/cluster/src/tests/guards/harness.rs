@@ -14,7 +14,7 @@ use crate::core::{ClientId, Core, Exit, Output, Setup};
 use crate::faults::DisabledRules;
 use crate::format::Formats;
 use crate::member::{Member, Role};
-use crate::store::{DiskPosition, RaftStorage};
+use crate::store::{DiskPosition, DiskState, RaftStorage};
 use crate::tests::{is_authentic, seal};
 use crate::timing::Timing;
 use crate::wire::{Candidacy, Heartbeat, LeaderHeartbeat, Message};
@@ -106,6 +106,11 @@ pub(crate) fn incarnation(node: u64) -> u64 {
 
 /// What a member announces that is a candidate for nothing, with this disk, on which its log ends here.
 pub(crate) fn candidacy(incarnation: u64, store_id: u64, disk: DiskPosition) -> Message {
+    candidacy_with(incarnation, store_id, DiskState { now: disk, started_at: disk, refused_as: None })
+}
+
+/// The same, with all that it says of its disk.
+pub(crate) fn candidacy_with(incarnation: u64, store_id: u64, disk: DiskState) -> Message {
     Message::Candidacy(Candidacy {
         incarnation,
         store_id,

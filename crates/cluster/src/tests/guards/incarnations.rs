@@ -52,7 +52,7 @@ fn trusts_the_registered_disk_again_when_it_is_back() {
     // Another incarnation with another disk: its answers prove nothing.
     cluster.drive(1, |core, now| core.handle_connected(Id(2), 8, now));
     cluster.deliver(2, 1, candidacy(8, 33));
-    assert!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk)));
+    assert!(cluster.node(1).sent.contains(&(Id(2), Message::UnknownDisk(22))));
     answer(&mut cluster, 3);
     assert_eq!(cluster.last_leader_heartbeat(1, 2).confirmed, 0);
     // The registered disk is back.

@@ -20,6 +20,7 @@ mod membership;
 mod modes;
 mod old_disks;
 mod quorums;
+mod refusals;
 mod relays;
 mod requests;
 mod senders;

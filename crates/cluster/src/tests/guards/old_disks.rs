@@ -3,11 +3,12 @@
 use hustings_protocol::Id;
 use raft::eraftpb::{self, MessageType};
 
-use super::harness::{TestCluster, candidacy, config};
+use super::disks::used_disk;
+use super::harness::{TestCluster, candidacy_with, config};
 use crate::api::Request;
 use crate::core::Exit;
 use crate::member::Role;
-use crate::store::{DiskPosition, KnownDisk, RaftStorage, Refusal};
+use crate::store::{DiskPosition, DiskState, KnownDisk, RaftStorage};
 use crate::wire::{Heartbeat, LeaderHeartbeat, Message, RaftMessage};
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
@@ -20,16 +21,21 @@ fn position(term: u64, log_term: u64, index: u64) -> DiskPosition {
 
 /// An incarnation of node 2 introduces itself to node 1, with this disk. Returns whether it is refused.
 fn is_refused(cluster: &mut TestCluster, incarnation: u64, store_id: u64, disk: DiskPosition) -> bool {
+    is_refused_with(cluster, incarnation, store_id, DiskState { now: disk, started_at: disk, refused_as: None })
+}
+
+/// The same, with all that it says of its disk.
+fn is_refused_with(cluster: &mut TestCluster, incarnation: u64, store_id: u64, disk: DiskState) -> bool {
     cluster.drive(1, |core, now| core.handle_connected(Id(2), incarnation, now));
     cluster.node(1).sent.clear();
-    cluster.deliver(2, 1, candidacy(incarnation, store_id, disk));
+    cluster.deliver(2, 1, candidacy_with(incarnation, store_id, disk));
     let is_refusal = |(to, message): &(Id, Message)| *to == Id(2) && matches!(message, Message::OldDisk(_));
     cluster.node(1).sent.iter().any(is_refusal)
 }
 
-/// Node 1, a voter of three that leads nothing. It has heard from node 2 how far its disk 72 is.
+/// Node 1, a voter of three that leads nothing and has a log. It has heard from node 2 how far its disk 72 is.
 fn node_that_remembers(reached: DiskPosition) -> TestCluster {
-    let mut cluster = TestCluster::new(vec![config(1, &ROLES)]);
+    let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), used_disk())]);
     assert!(!is_refused(&mut cluster, 7, 72, reached));
     cluster.deliver(2, 1, Message::DiskMark(reached));
     cluster
@@ -84,7 +90,7 @@ fn a_restarted_member_still_remembers() {
     let disk = cluster.node(1).disk.copy();
     assert_eq!(
         disk.known_disks().get(&Id(2)),
-        Some(&KnownDisk { store_id: 72, incarnation: 7, reached: position(9, 5, 48) })
+        Some(&KnownDisk { store_id: 72, incarnation: 7, reached: position(9, 5, 48), refused_as: None })
     );
     let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), disk)]);
     assert!(is_refused(&mut cluster, 8, 72, position(9, 5, 47)));
@@ -99,7 +105,7 @@ fn nothing_that_an_old_disk_says_counts() {
         let leader = Some(LeaderHeartbeat { term: 20, commit: 0, round: 1, confirmed: 0 });
         cluster.deliver(2, 1, Message::Heartbeat(Heartbeat { number: 1, leader, follower: None }));
         let follows = cluster.node(1).core.arbiter_leader();
-        let mut request = eraftpb::Message { term: 21, ..Default::default() };
+        let mut request = eraftpb::Message { term: 21, index: 48, log_term: 5, ..Default::default() };
         request.set_msg_type(MessageType::MsgRequestVote);
         request.context = b"CampaignTransfer".to_vec().into();
         cluster.deliver(2, 1, Message::Raft(RaftMessage::from(&request)));
@@ -110,7 +116,7 @@ fn nothing_that_an_old_disk_says_counts() {
         let answers = cluster.node(1).sent.iter().filter(|(to, message)| *to == Id(2) && is_answer(message)).count();
         (follows, answers)
     };
-    assert_eq!(responses(position(9, 5, 48)).0, Some(Id(2)), "the right disk may lead");
+    assert_eq!(responses(position(9, 5, 48)), (Some(Id(2)), 2), "the right disk may lead, and gets a vote");
     assert_eq!(responses(position(8, 5, 48)), (None, 0));
 }
 
@@ -200,17 +206,38 @@ fn what_was_stored_since_the_last_heartbeat_is_not_noticed() {
 }
 
 #[test]
-fn a_folder_that_was_refused_stays_refused() {
-    let (mut cluster, old, _) = two_know_more_than_the_third();
-    let copy = old.copy();
-    cluster.restart_with(2, copy.copy());
-    assert_eq!(cluster.node(2).exit, Some(Exit::OldDisk));
-    // It may have received what it lacked before it was told, so that only its votes are missing.
-    let written = cluster.node(2).disk.copy();
-    assert_eq!((copy.refusal(), written.refusal()), (None, Some(Refusal::OldDisk)));
-    let mut alone = TestCluster::with_disks(vec![(config(2, &ROLES), written)]);
-    alone.advance_ms(100);
-    assert_eq!(alone.node(2).exit, Some(Exit::OldDisk));
+fn an_old_copy_that_has_caught_up_is_refused() {
+    let (old, newest) = (position(8, 5, 48), position(9, 5, 48));
+    let caught_up = DiskState { now: newest, started_at: old, refused_as: None };
+    // It has received from somebody else what it lacked, before it introduces itself for the first time, or after.
+    let mut cluster = node_that_remembers(newest);
+    assert!(is_refused_with(&mut cluster, 8, 72, caught_up));
+    let mut cluster = node_that_remembers(newest);
+    assert!(is_refused(&mut cluster, 8, 72, old));
+    assert!(is_refused_with(&mut cluster, 8, 72, caught_up));
+    assert!(is_refused(&mut cluster, 8, 72, newest), "it is the same process");
+    assert!(!is_refused(&mut cluster, 10, 72, newest), "the right disk is back");
+}
+
+#[test]
+fn who_has_refused_an_old_copy_refuses_it_at_its_next_start() {
+    let (old, newest) = (position(8, 5, 48), position(9, 5, 48));
+    let refused_as = |incarnation| DiskState { now: newest, started_at: newest, refused_as: Some(incarnation) };
+    let mut cluster = node_that_remembers(newest);
+    assert!(!is_refused_with(&mut cluster, 8, 72, refused_as(5)), "what others have refused does not count");
+    let mut cluster = node_that_remembers(newest);
+    assert!(is_refused(&mut cluster, 8, 72, old));
+    // Its log is complete by now, but votes are missing.
+    assert!(is_refused_with(&mut cluster, 9, 72, refused_as(8)));
+    assert!(!is_refused(&mut cluster, 10, 72, newest), "the right disk is back");
+    cluster.deliver(2, 1, Message::DiskMark(position(9, 5, 50)));
+    assert!(is_refused_with(&mut cluster, 11, 72, DiskState { now: position(9, 5, 60), ..refused_as(8) }));
+    // It is remembered on disk.
+    let leader = Some(LeaderHeartbeat { term: 30, commit: 0, round: 1, confirmed: 0 });
+    cluster.introduce_blank(3, 1);
+    cluster.deliver(3, 1, Message::Heartbeat(Heartbeat { number: 1, leader, follower: None }));
+    let known = cluster.node(1).disk.known_disks();
+    assert_eq!(known.get(&Id(2)).and_then(|known| known.refused_as), Some(8));
 }
 
 #[test]

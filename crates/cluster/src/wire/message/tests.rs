@@ -38,7 +38,7 @@ fn rejects_invalid_office_names() {
         let claim = Claim { office: office.clone(), mode, preempt, terms };
         let lists = [(vec!["leader".into(), office.clone()], vec![]), (vec![], vec![office.clone()])];
         let candidacies = lists.map(|(added, removed)| {
-            let disk = DiskPosition::default();
+            let disk = DiskState::default();
             let (incarnation, store_id, digest, version, base) = (1, 1, ConfigDigest::default(), 1, None);
             let (health, disk_fails) = (100, false);
             let candidacy = Candidacy {

@@ -44,7 +44,7 @@ use crate::core::context::Context;
 use crate::core::requests::errors;
 use crate::core::settings::StartError;
 use crate::core::table::{Command, Holder, Table};
-use crate::store::{DiskPosition, RaftStorage, Refusal};
+use crate::store::{DiskState, RaftStorage};
 use crate::wire::{Candidacy, Heartbeat, Message, RaftMessage};
 
 /// After how long a write that neither succeeds nor fails counts as failed.
@@ -147,7 +147,6 @@ impl RaftArbiter {
             events: VecDeque::new(),
         };
         arbiter.decide_founding();
-        storage.refusal().into_iter().for_each(|refusal| arbiter.handle_refusal(refusal));
         Ok(arbiter)
     }
 
@@ -230,12 +229,15 @@ impl Arbiter for RaftArbiter {
 
     fn is_plausible(&self, doubt: &Message) -> bool {
         match doubt {
-            // The log of this disk says whose it is.
-            Message::UnknownDisk => self.table.members.get(&self.own).is_none_or(|own| own.store_id != self.store_id),
+            Message::UnknownDisk(registered) => self.is_unknown(*registered),
             Message::OldDisk(known) => self.is_older_than(*known),
             Message::OldProgram { version } => *version > self.reads,
             _ => true,
         }
+    }
+
+    fn note_old_disk(&mut self, incarnation: u64) {
+        self.write_refusal(incarnation);
     }
 
     fn set_doubted(&mut self, is_doubted: bool) {
@@ -312,8 +314,9 @@ impl Arbiter for RaftArbiter {
 
     fn handle_message(&mut self, from: Id, message: Message, context: &mut Context<'_>) {
         match message {
-            Message::UnknownDisk => self.handle_refusal(Refusal::UnknownDisk),
-            Message::OldDisk(_) => self.handle_refusal(Refusal::OldDisk),
+            _ if self.disks.is_stopping() => {}
+            Message::UnknownDisk(_) => self.events.push_back(ArbiterEvent::Exit(Exit::UnknownDisk)),
+            Message::OldDisk(_) => self.stop_with_old_disk(),
             Message::OldProgram { version } => self.handle_old_program(version),
             _ if self.refuses(from) => {}
             Message::Heartbeat(_) | Message::Raft(_) if self.is_doubted => {}
@@ -369,8 +372,8 @@ impl Arbiter for RaftArbiter {
         self.check_registrations(context);
     }
 
-    fn disk_position(&self) -> DiskPosition {
-        self.consensus.position()
+    fn disk_state(&self) -> DiskState {
+        self.disks.state(self.consensus.position())
     }
 
     fn handle_introduction(&mut self, id: Id, candidacy: &Candidacy, context: &mut Context<'_>) {
@@ -378,7 +381,7 @@ impl Arbiter for RaftArbiter {
         self.old_programs.remove(&id);
         self.check_program(id, candidacy.reads, context);
         self.check_disk(id, candidacy.store_id, candidacy.disk, context);
-        self.note_founder(id, candidacy.disk, context);
+        self.note_founder(id, candidacy.disk.now, context);
     }
 
     fn refuses(&self, id: Id) -> bool {
@@ -392,6 +395,7 @@ impl Arbiter for RaftArbiter {
     fn handle_persisted(&mut self, number: u64, context: &mut Context<'_>) {
         self.disk_failure = None;
         self.unwritten = self.unwritten.filter(|(last, _)| *last > number).map(|(last, _)| (last, context.now));
+        self.note_durable_refusal(number);
         self.consensus.handle_persisted(number, &mut self.ready);
         self.observe_leadership(context);
     }

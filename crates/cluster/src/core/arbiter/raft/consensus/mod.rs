@@ -18,7 +18,7 @@ use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 pub(crate) use self::campaign::Campaign;
 pub(crate) use self::ready::{Committed, CommittedChange, Place, Ready};
 use crate::core::table::parse_membership;
-use crate::store::{BlobWrite, DiskPosition, KnownDisks, RaftStorage, Refusal, Write};
+use crate::store::{BlobWrite, DiskPosition, KnownDisks, RaftStorage, Write};
 use crate::wire::{MAX_INDEX, RaftMessage};
 
 /// After how many ticks without a quorum a leader steps down. This is a safety net: the failure detector is faster.
@@ -415,12 +415,13 @@ impl Consensus {
         }
     }
 
-    /// The cluster has refused this disk. It says so from now on, so that it is refused after a restart, too.
-    pub(crate) fn write_refusal(&mut self, refusal: Refusal, ready: &mut Ready) {
-        self.storage.set_refused(refusal);
+    /// A member has refused this disk, in this process. It says so from now on. Returns the number of the write.
+    pub(crate) fn write_refusal(&mut self, incarnation: u64, ready: &mut Ready) -> u64 {
+        self.storage.set_refused_as(incarnation);
         self.last_write += 1;
-        let refused = Some(refusal);
-        ready.writes.push(Write { number: self.last_write, refused, sync: true, ..Write::default() });
+        let refused_as = Some(incarnation);
+        ready.writes.push(Write { number: self.last_write, refused_as, sync: true, ..Write::default() });
+        self.last_write
     }
 
     /// What is known of other members' disks is being written.
