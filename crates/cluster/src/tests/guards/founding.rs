@@ -3,11 +3,11 @@
 use hustings_protocol::Id;
 use raft::eraftpb::{self, MessageType};
 
-use super::harness::{TestCluster, config};
+use super::harness::{TestCluster, candidacy, config, incarnation};
 use crate::api::{Reply, Request};
 use crate::core::Exit;
 use crate::member::Role;
-use crate::store::RaftStorage;
+use crate::store::{DiskPosition, RaftStorage};
 use crate::wire::{Message, RaftMessage};
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
@@ -96,6 +96,18 @@ fn voters_without_a_connection_hear_of_each_other_through_a_relay() {
     for node in [1, 2, 3] {
         assert!(cluster.node(node).core.arbiter_leader().is_some(), "node {node}");
     }
+}
+
+#[test]
+fn the_log_of_a_guest_says_nothing_of_this_cluster() {
+    let mut cluster = TestCluster::new(vec![config(1, &ROLES)]);
+    let used = DiskPosition { term: 5, log_term: 5, index: 50 };
+    cluster.drive(1, |core, now| core.handle_connected(Id(9), incarnation(9), now));
+    cluster.deliver(9, 1, candidacy(incarnation(9), 79, used));
+    assert_eq!(awaited(&mut cluster), ["n2", "n3"]);
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), incarnation(2), now));
+    cluster.deliver(2, 1, candidacy(incarnation(2), 72, used));
+    assert_eq!(awaited(&mut cluster), [] as [String; 0], "there is a cluster, which this node waits for");
 }
 
 #[test]

@@ -45,10 +45,10 @@ impl RaftArbiter {
         self.consensus.set_may_found(may_found);
     }
 
-    /// The initial voters that a new cluster waits for. There are none if somebody has a log.
+    /// The initial voters that a new cluster waits for. There are none if one of them has a log.
     pub(super) fn missing_founders(&self) -> Vec<Id> {
         let voters = self.consensus.voters();
-        let has_log = self.founding.is_blank.values().any(|is_blank| !is_blank);
+        let has_log = voters.iter().any(|id| self.founding.is_blank.get(id) == Some(&false));
         if !self.consensus.is_blank() || has_log || !voters.contains(&self.own) {
             return Vec::new();
         }
