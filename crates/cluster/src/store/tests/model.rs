@@ -7,7 +7,7 @@ use hustings_protocol::Id;
 use proptest::prelude::*;
 use raft::eraftpb::{Entry, EntryType, HardState, Snapshot};
 
-use crate::store::{DiskPosition, KnownDisk, KnownDisks, RaftStorage, Refusal, StoreOwner, Write};
+use crate::store::{DiskPosition, KnownDisk, KnownDisks, RaftStorage, StoreOwner, Write};
 
 pub(super) fn owner() -> StoreOwner {
     StoreOwner { cluster: "atlas".to_string(), id: Id(3) }
@@ -55,7 +55,7 @@ pub(super) struct Model {
     pub(super) compacted: (u64, u64),
     pub(super) entries: BTreeMap<u64, Entry>,
     pub(super) disks: KnownDisks,
-    pub(super) refused: Option<Refusal>,
+    pub(super) refused_as: Option<u64>,
 }
 
 /// Prints only the length and the first byte of data.
@@ -64,7 +64,7 @@ impl fmt::Debug for Model {
         let metadata = self.snapshot.get_metadata();
         let (snapshot, begin) = ((metadata.index, metadata.term), self.snapshot.data.first());
         write!(f, "term {} vote {} commit {} snapshot {snapshot:?}{begin:?}", self.term, self.vote, self.commit)?;
-        write!(f, " disks {:?} refused {:?}", self.disks, self.refused)?;
+        write!(f, " disks {:?} refused as {:?}", self.disks, self.refused_as)?;
         write!(f, " compacted {:?} entries", self.compacted)?;
         self.entries.iter().try_for_each(|(index, entry)| {
             write!(f, " {index}/{}/{}*{:?}", entry.term, entry.data.len(), entry.data.first())
@@ -91,7 +91,7 @@ impl Model {
             compacted: state.compacted,
             entries: state.entries.into_iter().map(|entry| (entry.index, entry)).collect(),
             disks: state.disks,
-            refused: state.refused,
+            refused_as: state.refused_as,
         }
     }
 
@@ -132,12 +132,13 @@ impl Model {
             }
             Op::Remember => {
                 let reached = DiskPosition { term: self.term, log_term: self.term, index: number };
-                self.disks.insert(Id(number % 3), KnownDisk { store_id: 7, incarnation: number, reached });
+                self.disks
+                    .insert(Id(number % 3), KnownDisk { store_id: 7, incarnation: number, reached, refused_as: None });
                 write.disks = Some(self.disks.clone());
             }
             Op::Refuse => {
-                self.refused = Some([Refusal::UnknownDisk, Refusal::OldDisk][number as usize % 2]);
-                write.refused = self.refused;
+                self.refused_as = Some(number);
+                write.refused_as = self.refused_as;
             }
         }
         write.hard_state = Some(self.hard_state());

@@ -42,7 +42,7 @@ proptest! {
                 }
             }
             write.disks.into_iter().for_each(|disks| storage.set_known_disks(disks));
-            write.refused.into_iter().for_each(|refusal| storage.set_refused(refusal));
+            write.refused_as.into_iter().for_each(|incarnation| storage.set_refused_as(incarnation));
             storage.set_hard_state(hard_state.clone());
             theirs.wl().set_hardstate(hard_state);
             prop_assert_eq!(Model::of(&storage), model.clone());

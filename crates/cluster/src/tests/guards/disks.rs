@@ -158,7 +158,7 @@ fn a_restarted_node_knows_the_disks_that_its_log_registers() {
 #[test]
 fn a_registration_that_was_not_committed_stops_nobody() {
     let register = |term, store_id| {
-        let data = Command::RegisterStore { id: Id(2), store_id }.encode().into();
+        let data = Command::RegisterStore { id: Id(2), store_id, reads: 1 }.encode(1).into();
         Entry { index: 4, term, data, ..Entry::default() }
     };
     let disk = used_disk();

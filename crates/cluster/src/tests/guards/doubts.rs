@@ -9,7 +9,7 @@ use crate::wire::Message;
 #[test]
 fn one_voter_does_not_end_another_that_others_trust() {
     let reached = DiskPosition { term: 1 << 20, log_term: 1, index: 1 << 20 };
-    let old = Message::OldDisk(KnownDisk { store_id: 72, incarnation: 1, reached });
+    let old = Message::OldDisk(KnownDisk { store_id: 72, incarnation: 1, reached, refused_as: None });
     for (message, exit) in [(old, Exit::OldDisk), (Message::Superseded, Exit::Superseded)] {
         let mut cluster = cluster();
         cluster.deliver(3, 2, message.clone());
@@ -27,7 +27,7 @@ fn one_voter_does_not_end_another_that_others_trust() {
         assert_eq!(cluster.node(2).exit, is_over, "a disk that all doubt that are there must not count");
     }
     let mut cluster = cluster();
-    [1, 3].into_iter().for_each(|from| cluster.deliver(from, 2, Message::UnknownDisk));
+    [1, 3].into_iter().for_each(|from| cluster.deliver(from, 2, Message::UnknownDisk(99)));
     cluster.advance_ms(2_000);
     assert_eq!(cluster.node(2).exit, None, "its log says that its disk is the right one");
 }

@@ -53,7 +53,7 @@ fn state(cluster: &mut TestCluster, node: u64) -> impl PartialEq + std::fmt::Deb
         written.term,
         written.vote,
         disk.last_index().expect("it is sound"),
-        disk.refusal(),
+        disk.refused_as(),
         cluster.node(node).exit,
         job,
         leader,
@@ -221,9 +221,11 @@ fn only_voters_ask_for_votes_and_only_voters_depose_by_their_term() {
 fn only_voters_end_a_node_and_only_the_coordinator_gives_orders() {
     let reached = DiskPosition { term: MAX_INDEX, log_term: MAX_INDEX, index: MAX_INDEX };
     for node in VOTERS {
-        assert_ignored(|_| Message::OldDisk(KnownDisk { store_id: 70 + node, incarnation: 1, reached }));
+        assert_ignored(|_| {
+            Message::OldDisk(KnownDisk { store_id: 70 + node, incarnation: 1, reached, refused_as: None })
+        });
     }
-    for message in [Message::UnknownDisk, Message::Superseded, Message::Removed, Message::DiskMark(reached)] {
+    for message in [Message::UnknownDisk(99), Message::Superseded, Message::Removed, Message::DiskMark(reached)] {
         assert_ignored(|_| message.clone());
     }
     assert_ignored(|cluster| Message::StepDown {

@@ -343,7 +343,7 @@ fn is_in_the_promise(message: &Message, state: State) -> bool {
         Message::ForwardedRequest(_) => false,
         Message::Heartbeat(heartbeat) => heartbeat.leader.is_none_or(|leader| leader.commit == 0),
         Message::Raft(_) => !matches!(message.kind().name(), "raft-append" | "raft-snapshot"),
-        Message::UnknownDisk => state != State::Blank,
+        Message::UnknownDisk(_) => state != State::Blank,
         Message::OldDisk(_) => state != State::Leaderless,
         _ => true,
     }

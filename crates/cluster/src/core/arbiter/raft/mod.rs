@@ -40,6 +40,7 @@ use super::{Arbiter, ArbiterEvent, DiskFailure};
 use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::config::Config;
+use crate::core::Exit;
 use crate::core::context::Context;
 use crate::core::requests::errors;
 use crate::core::settings::StartError;
