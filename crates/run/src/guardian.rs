@@ -160,8 +160,8 @@ impl Guardian {
                 Action::Send(request) => {
                     let is_campaign = matches!(request, Request::Campaign { .. });
                     let passed = is_campaign.then(|| self.setup.containment.kill_file()).flatten();
-                    let sent = self.link.as_mut().map(|link| match &passed {
-                        Some(file) => link.send_with(&request, file.as_fd()),
+                    let sent = self.link.as_mut().map(|link| match passed {
+                        Some(file) => link.send_with(&request, &self.setup.spec.office, file.into()),
                         None => link.send(&request),
                     });
                     if !matches!(sent, Some(Ok(()))) {

@@ -1,6 +1,7 @@
 //! The clients of a node: programs on the same host that are connected to its socket.
 
 mod connection;
+mod descriptors;
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -10,7 +11,8 @@ use std::time::Duration;
 use mio::net::{UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
-use self::connection::{Client, UNREAD_SOFT_LIMIT, too_many_connections};
+use self::connection::{Client, UNREAD_SOFT_LIMIT, close, too_many_connections};
+use self::descriptors::{Disposer, allow_descriptors};
 use super::error::SocketError;
 use super::peer_credentials::{PeerCredentials, SocketGroup, who_has};
 use super::socket::{SocketFile, listen};
@@ -54,6 +56,7 @@ pub(super) struct Clients {
     _file: SocketFile,
     listener: UnixListener,
     registry: Registry,
+    disposer: Disposer,
     /// The listener's token. Those of the slots follow.
     first_token: usize,
     slots: Vec<Option<Client>>,
@@ -87,6 +90,9 @@ impl Clients {
     ) -> Result<Self, SocketError> {
         let (mut listener, file) = listen(path, group.as_ref())?;
         let io_error = |error| SocketError::Io { action: "wait for programs at", path: path.to_path_buf(), error };
+        // Accepted connections inherit it. Older kernels refuse: see there.
+        let _ = allow_descriptors(&listener, false);
+        let disposer = Disposer::start().map_err(io_error)?;
         let own = registry.try_clone().map_err(io_error)?;
         registry.register(&mut listener, Token(first_token), Interest::READABLE).map_err(io_error)?;
         let slots = (0..budget.programs + budget.own + RESERVED_CONNECTIONS).map(|_| None).collect();
@@ -94,6 +100,7 @@ impl Clients {
             _file: file,
             listener,
             registry: own,
+            disposer,
             first_token,
             slots,
             group,
@@ -135,7 +142,7 @@ impl Clients {
         }
         for slot in &mut self.slots {
             let Some(client) = slot.as_mut().filter(|client| client.readable) else { continue };
-            client.read_requests(self.budget.programs, self.group.as_ref(), events);
+            client.read_requests(self.budget.programs, self.group.as_ref(), &self.disposer, events);
         }
         self.report_disconnects(events);
     }
@@ -162,8 +169,11 @@ impl Clients {
         client.filter(|client| client.id == id).map(|client| &client.stream)
     }
 
-    /// Takes the descriptor that a client has passed.
-    pub(super) fn take_descriptor(&mut self, id: ClientId) -> Option<OwnedFd> {
+    /// Takes the descriptor that a client has passed for a request, if it is one that has a use for it.
+    pub(super) fn take_descriptor(&mut self, id: ClientId, request: &Request) -> Option<OwnedFd> {
+        if !matches!(request, Request::Campaign { guard: Some(_), .. }) {
+            return None;
+        }
         let place = self.place(id);
         let client = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id);
         client.and_then(|client| client.descriptor.take())
@@ -189,8 +199,10 @@ impl Clients {
         let Some(client) = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id) else {
             return;
         };
-        if !client.queue_reply(reply) {
-            self.slots[place] = None;
+        if !client.queue_reply(reply)
+            && let Some(client) = self.slots[place].take()
+        {
+            client.close(&self.registry, &self.disposer);
             self.gone.push(id);
         }
     }
@@ -203,7 +215,7 @@ impl Clients {
             let is_over = client.unread() > 0 && client.write().is_err();
             if is_over || (client.ended && !is_owed(client.id)) {
                 self.gone.push(client.id);
-                *slot = None;
+                slot.take().into_iter().for_each(|client| client.close(&self.registry, &self.disposer));
             }
         }
         self.report_disconnects(events);
@@ -241,7 +253,7 @@ impl Clients {
         let peer = PeerCredentials::of(&stream, self.group.as_ref());
         if !peer.rights.allow(None) {
             self.refused.not_permitted += 1;
-            return reject(stream, RequestError::not_permitted(None, &who_has(None, self.group.as_ref())));
+            return self.reject(stream, RequestError::not_permitted(None, &who_has(None, self.group.as_ref())));
         }
         let count = |is_counted: fn(&&Client) -> bool| self.slots.iter().flatten().filter(is_counted).count();
         let is_own = peer.is_own_process() && count(|client| client.is_own) < self.budget.own;
@@ -251,11 +263,15 @@ impl Clients {
         // The reserved connections are for those who can use them.
         let Some(place) = free.filter(|_| !is_restricted || peer.rights.operate) else {
             self.refused.too_many += 1;
-            return reject(stream, too_many_connections(self.budget.programs));
+            return self.reject(stream, too_many_connections(self.budget.programs));
         };
         let token = Token(self.first_token + 1 + place);
         if self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_err() {
-            return;
+            return close(stream, &self.disposer);
+        }
+        if peer.rights.operate {
+            // Kernels that refuse this never refuse descriptors.
+            let _ = allow_descriptors(&stream, true);
         }
         self.accepted += 1;
         let id = ClientId(self.accepted * self.slots.len() as u64 + place as u64);
@@ -275,13 +291,14 @@ impl Clients {
             ended: false,
         });
     }
-}
 
-fn reject(mut stream: UnixStream, error: RequestError) {
-    let mut line = serde_json::to_vec(&Reply::Error(error)).expect("a reply is plain data");
-    line.push(b'\n');
-    // The line fits into the buffer of a new connection, or the client is gone.
-    let _ = stream.write(&line);
+    fn reject(&self, mut stream: UnixStream, error: RequestError) {
+        let mut line = serde_json::to_vec(&Reply::Error(error)).expect("a reply is plain data");
+        line.push(b'\n');
+        // The line fits into the buffer of a new connection, or the client is gone.
+        let _ = stream.write(&line);
+        close(stream, &self.disposer);
+    }
 }
 
 #[cfg(test)]

@@ -228,7 +228,7 @@ impl Node {
             return self.clients.queue_reply(client, &Reply::Error(refusal));
         }
         self.audit_request(client, &request);
-        let descriptor = self.clients.take_descriptor(client);
+        let descriptor = self.clients.take_descriptor(client, &request);
         match self.guards.handle_request(client, &request, self.clients.stream(client), descriptor) {
             Ok(()) => self.core.handle_request(client, request, now),
             Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),

@@ -1,13 +1,16 @@
 //! The connection of one program: its requests, and the replies that it has not read yet.
 
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 
+use mio::Registry;
 use mio::net::UnixStream;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::ClientEvent;
+use super::descriptors::{Disposer, MAX_PASSED};
 use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
 use crate::core::ClientId;
 use crate::node::peer_credentials::{PeerCredentials, SocketGroup, who_has};
@@ -55,13 +58,14 @@ impl Client {
         &mut self,
         max_unrestricted: usize,
         group: Option<&SocketGroup>,
+        disposer: &Disposer,
         events: &mut Vec<ClientEvent>,
     ) {
         for _ in 0..MAX_REQUESTS_PER_PASS {
             if self.unread() >= UNREAD_SOFT_LIMIT {
                 return;
             }
-            let Some(line) = self.next_line() else { return };
+            let Some(line) = self.next_line(disposer) else { return };
             match read_request(&line) {
                 // The connection ends, so that programs that try again and again leave the reserved ones free.
                 Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {
@@ -83,7 +87,7 @@ impl Client {
     }
 
     /// The next complete line, without its end.
-    fn next_line(&mut self) -> Option<Vec<u8>> {
+    fn next_line(&mut self, disposer: &Disposer) -> Option<Vec<u8>> {
         let mut scanned = 0;
         loop {
             if let Some(end) = self.input[scanned..].iter().position(|byte| *byte == b'\n') {
@@ -106,17 +110,17 @@ impl Client {
                 // The content of the line does not matter for the error.
                 return Some(vec![b' '; MAX_REQUEST_BYTES + 1]);
             }
-            if !self.read() {
+            if !self.read(disposer) {
                 return None;
             }
         }
     }
 
     /// Reads once. Returns false if there is nothing to read, or if the client has finished sending.
-    fn read(&mut self) -> bool {
+    fn read(&mut self, disposer: &Disposer) -> bool {
         let mut chunk = [0; 4096];
         loop {
-            match self.receive(&mut chunk) {
+            match self.receive(&mut chunk, disposer) {
                 Ok(0) => break self.ended = true,
                 Ok(count) => {
                     self.input.extend_from_slice(&chunk[..count]);
@@ -131,24 +135,30 @@ impl Client {
         false
     }
 
-    /// Reads bytes, and the descriptor that comes with them. Of several, the last one counts.
-    ///
-    /// The kernel discards those of clients that may not operate the cluster. The node must not have them: to close one
-    /// may take as long as whoever serves the file wants.
-    fn receive(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
-        if !self.peer.rights.operate {
-            return self.stream.read(chunk);
-        }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    /// Reads bytes, and the descriptors that come with them: all that there may be, because the kernel closes the others
+    /// in this thread. Of those of an operator, the last one counts.
+    fn receive(&mut self, chunk: &mut [u8], disposer: &Disposer) -> io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut chunk = [IoSliceMut::new(chunk)];
         let received = recvmsg(&self.stream, &mut chunk, &mut control, RecvFlags::CMSG_CLOEXEC)?;
         for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(passed) = message {
-                self.descriptor = passed.last().or(self.descriptor.take());
+            let RecvAncillaryMessage::ScmRights(passed) = message else { continue };
+            for descriptor in passed {
+                let unwanted =
+                    if self.peer.rights.operate { self.descriptor.replace(descriptor) } else { Some(descriptor) };
+                unwanted.into_iter().for_each(|descriptor| disposer.close(descriptor));
             }
         }
         Ok(received.bytes)
+    }
+
+    /// Ends the connection. The other side learns it at once.
+    pub(super) fn close(mut self, registry: &Registry, disposer: &Disposer) {
+        // It stays open for a while, and nothing of it must be taken for the next client's.
+        let _ = registry.deregister(&mut self.stream);
+        self.descriptor.into_iter().for_each(|descriptor| disposer.close(descriptor));
+        close(self.stream, disposer);
     }
 
     /// Queues a reply. Returns false if the client leaves too much unread.
@@ -186,6 +196,13 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// Ends a connection, in which descriptors may wait.
+pub(super) fn close(stream: UnixStream, disposer: &Disposer) {
+    // If the other side has closed it already, nothing is left to do.
+    let _ = stream.shutdown(Shutdown::Both);
+    disposer.close(stream);
 }
 
 /// All connections are in use.

@@ -4,6 +4,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use mio::{Events, Poll};
 
 use super::connection::{MAX_REQUEST_BYTES, MAX_REQUESTS_PER_PASS, MAX_UNREAD};
+use super::descriptors::MAX_PASSED;
 use super::*;
 
 /// How many programs may connect.
@@ -228,34 +229,145 @@ fn connections_of_the_own_process_have_a_budget_of_their_own() {
     assert_eq!(restricted, 1, "beyond both budgets");
 }
 
-/// To close a descriptor may take as long as whoever serves the file wants.
-#[test]
-fn descriptors_are_taken_from_operators_alone() {
+/// Sends a line with as many descriptors as there are.
+fn pass(program: &StdStream, line: &str, passed: &[std::os::fd::BorrowedFd<'_>]) -> rustix::io::Result<()> {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(passed)));
+    let sent = sendmsg(program, &[std::io::IoSlice::new(line.as_bytes())], &mut control, SendFlags::empty())?;
+    assert_eq!(sent, line.len(), "that fits into the socket");
+    Ok(())
+}
+
+const STATUS: &str = "{\"type\":\"status\"}\n";
+const GUARDED: &str = "{\"type\":\"campaign\",\"office\":\"a\",\"guard\":{\"kind\":\"process-tree\"}}\n";
+
+impl Harness {
+    /// Connects, and waits until the node knows it and what it may do.
+    fn connect_with(&mut self, operate: bool) -> StdStream {
+        let program = self.connect();
+        while self.clients.count() == 0 {
+            self.pass(TIMEOUT);
+        }
+        self.clients.slots.iter_mut().flatten().for_each(|client| client.peer.rights.operate = operate);
+        program
+    }
+
+    fn leave(&mut self, program: StdStream) {
+        drop(program);
+        while self.clients.count() > 0 {
+            self.pass(TIMEOUT);
+        }
+    }
+
+    /// As before Linux 6.16, where everybody may pass descriptors. Nobody closes those that the node gets rid of.
+    fn keep_descriptors(&mut self) -> std::sync::mpsc::Receiver<OwnedFd> {
+        let _ = allow_descriptors(&self.clients.listener, true);
+        let (disposer, descriptors) = Disposer::without_thread();
+        self.clients.disposer = disposer;
+        descriptors
+    }
+}
+
+/// To close one may take as long as whoever passed it wants, and the last one to close it may be the kernel on behalf of
+/// the node's thread.
+#[test]
+fn the_node_closes_no_descriptor_itself() {
     use std::os::fd::AsFd;
 
     let mut harness = Harness::open();
-    for (operate, expected) in [(true, true), (false, false)] {
-        let program = harness.connect();
-        let is_there = |harness: &Harness| harness.clients.slots.iter().flatten().next().is_some();
-        while !is_there(&harness) {
-            harness.pass(TIMEOUT);
+    let descriptors = harness.keep_descriptors();
+    let (reader, writer) = std::io::pipe().expect("descriptors are there");
+    let passed = [writer.as_fd(); MAX_PASSED];
+    for (operate, kept) in [(true, 1), (false, 0)] {
+        let program = harness.connect_with(operate);
+        pass(&program, STATUS, &passed).expect("everybody may");
+        assert_eq!(ids(&harness.events()).len(), 1);
+        assert_eq!(descriptors.try_iter().count(), MAX_PASSED - kept, "they were received, and are not closed");
+        harness.leave(program);
+        assert_eq!(descriptors.try_iter().count(), kept + 1, "the connection as well");
+    }
+    // What was never received is in the connection.
+    let mut program = harness.connect_with(false);
+    pass(&program, &"x".repeat(5_000), &passed).expect("everybody may");
+    pass(&program, STATUS, &passed).expect("everybody may");
+    let id = harness.clients.slots.iter().flatten().next().expect("it is connected").id;
+    let news = Reply::History { changes: Vec::new() };
+    (0..MAX_UNREAD).step_by(20).for_each(|_| harness.clients.queue_reply(id, &news));
+    assert_eq!(harness.clients.count(), 0, "it leaves too much unread");
+    program.write_all(b"x").expect_err("it is told at once");
+    drop(writer);
+    let closed: Vec<OwnedFd> = descriptors.try_iter().collect();
+    assert_eq!(closed.len(), 1);
+    let mut byte = [0];
+    rustix::io::ioctl_fionbio(&reader, true).expect("it is a pipe");
+    assert_eq!(rustix::io::read(&reader, &mut byte), Err(rustix::io::Errno::AGAIN), "the writing end is open");
+    drop((closed, program));
+    rustix::io::ioctl_fionbio(&reader, false).expect("it is a pipe");
+    assert_eq!(rustix::io::read(&reader, &mut byte), Ok(0), "nobody else has it");
+}
+
+#[test]
+fn a_rejected_connection_is_closed_elsewhere_too() {
+    let mut harness = Harness::open();
+    let descriptors = harness.keep_descriptors();
+    let _programs: Vec<StdStream> = (0..CONNECTIONS + RESERVED_CONNECTIONS).map(|_| harness.connect()).collect();
+    while harness.clients.count() < CONNECTIONS + RESERVED_CONNECTIONS {
+        harness.pass(TIMEOUT);
+    }
+    let one_more = harness.connect();
+    harness.pass(TIMEOUT);
+    let told: Vec<String> = BufReader::new(one_more).lines().map_while(Result::ok).collect();
+    assert!(told.len() == 1 && told[0].contains("too-many"), "{told:?}");
+    assert_eq!(descriptors.try_iter().count(), 1);
+}
+
+/// Since Linux 6.16.
+#[test]
+fn the_kernel_refuses_descriptors_of_all_but_operators() {
+    use std::os::fd::AsFd;
+
+    let mut harness = Harness::open();
+    if allow_descriptors(&harness.clients.listener, false).is_err() {
+        // Without standard error there is nobody to tell.
+        let _ = writeln!(io::stderr(), "SKIPPED: this kernel cannot refuse descriptors (Linux 6.16)");
+        return;
+    }
+    let program = harness.connect();
+    // Not its own end, which would then stay open.
+    let (reader, _writer) = std::io::pipe().expect("descriptors are there");
+    let refused = pass(&program, STATUS, &[reader.as_fd()]);
+    assert_eq!(refused, Err(rustix::io::Errno::PERM), "nobody knows yet who it is");
+    while harness.clients.count() == 0 {
+        harness.pass(TIMEOUT);
+    }
+    pass(&program, STATUS, &[reader.as_fd()]).expect("it is an operator");
+    harness.leave(program);
+}
+
+#[test]
+fn a_descriptor_is_for_the_campaign_that_it_came_with() {
+    use std::os::fd::AsFd;
+
+    let mut harness = Harness::open();
+    for operate in [true, false] {
+        let _ = allow_descriptors(&harness.clients.listener, true);
+        let mut program = harness.connect_with(operate);
+        program.write_all(STATUS.as_bytes()).expect("that fits into the socket");
+        // More than one: the last one counts.
+        pass(&program, GUARDED, &[program.as_fd(); 3]).expect("everybody may");
+        let mut asked = Vec::new();
+        while asked.len() < 2 {
+            asked.extend(harness.events());
         }
-        harness.clients.slots.iter_mut().flatten().for_each(|client| client.peer.rights.operate = operate);
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        // More than one: the rest is discarded.
-        let passed = [program.as_fd(); 3];
-        assert!(control.push(SendAncillaryMessage::ScmRights(&passed)));
-        let line = [std::io::IoSlice::new(b"{\"type\":\"status\"}\n")];
-        sendmsg(&program, &line, &mut control, SendFlags::empty()).expect("that fits into the socket");
-        let events = harness.events();
-        let [ClientEvent::Request(id, Request::Status)] = events[..] else { panic!("{events:?}") };
-        assert_eq!(harness.clients.take_descriptor(id).is_some(), expected);
-        assert!(harness.clients.take_descriptor(id).is_none(), "it was taken");
-        drop(program);
-        while is_there(&harness) {
-            harness.pass(TIMEOUT);
-        }
+        let [ClientEvent::Request(id, first), ClientEvent::Request(_, second)] = &asked[..] else {
+            panic!("{asked:?}")
+        };
+        assert!(harness.clients.take_descriptor(*id, first).is_none(), "it has no use for one");
+        assert_eq!(harness.clients.take_descriptor(*id, second).is_some(), operate);
+        assert!(harness.clients.take_descriptor(*id, second).is_none(), "it was taken");
+        harness.leave(program);
     }
 }
