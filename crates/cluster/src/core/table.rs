@@ -36,7 +36,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::completions::{Completions, check_key};
 pub(crate) use self::offices::Offices;
-pub(crate) use self::states::{BlobRef, MAX_STATE_BYTES, MAX_STATES, MAX_TOTAL_BYTES, States, checksum_of};
+pub(crate) use self::states::{
+    BlobRef, MAX_STATE_BYTES, MAX_STATES, MAX_TOTAL_BYTES, States, checksum_of, piece_count,
+};
 pub(crate) use self::states::{PIECE_BYTES, PieceEffect, StatePiece, UploadId};
 use super::LEADER;
 use crate::api::ChangeReason;

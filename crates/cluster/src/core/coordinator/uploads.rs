@@ -37,6 +37,11 @@ impl Coordinator {
             return Err(errors::moved());
         }
         let table = known.arbiter.table();
+        if table.states.has_stored(&piece.office, piece.upload) {
+            // The answer was lost. The office may have changed hands since.
+            respond(requester, Ok(None), context);
+            return Ok(());
+        }
         // The token is known to all members; the office is held by one of them.
         let is_holder = |held: &Office| held.holder.is_some_and(|holder| holder.id == requester.node);
         if !table.offices.get(&piece.office).is_some_and(|held| held.token == piece.token && is_holder(held)) {

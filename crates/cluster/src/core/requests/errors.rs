@@ -169,6 +169,13 @@ pub(super) fn state_timed_out() -> RequestError {
     refusal("timed-out", message.to_string())
 }
 
+/// A state was sent as a whole, without an answer, and then again.
+pub(super) fn state_uncertain(refusal: RequestError) -> RequestError {
+    let message = "no answer came at first, and then this one";
+    let message = format!("{message}: {}; the state is either the former or the new one", refusal.message);
+    RequestError { code: "timed-out".to_string(), message }
+}
+
 pub(in crate::core) fn state_superseded() -> RequestError {
     refusal("busy", "another state of the office is being stored; this one is discarded".to_string())
 }

@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::core::ClientId;
 use crate::core::context::Context;
 use crate::core::normalise::Normalise;
-use crate::core::table::{OfficeName, PIECE_BYTES, StatePiece, UploadId, checksum_of};
+use crate::core::table::{OfficeName, PIECE_BYTES, StatePiece, UploadId, checksum_of, piece_count};
 use crate::wire::Message;
 
 /// How many states programs may be storing at once.
@@ -60,6 +60,9 @@ struct Outgoing {
     /// How many pieces were sent, and how many the coordinator has confirmed.
     sent: u32,
     confirmed: u32,
+    /// Whether a coordinator got all pieces, and pieces were sent again since. Then a refusal may be about the pieces
+    /// that were sent again alone, while the state has taken effect.
+    may_be_stored: bool,
     /// When the coordinator last confirmed a piece, or one was sent when none was on its way.
     progress_at: Timestamp,
     /// When the node gives up. Progress postpones it.
@@ -155,6 +158,7 @@ impl Uploads {
             sent_to: None,
             sent: 0,
             confirmed: 0,
+            may_be_stored: false,
             progress_at: context.now,
             deadline: context.now + context.settings.request_limit(),
         };
@@ -189,7 +193,9 @@ impl Uploads {
     }
 
     fn end(&mut self, number: u64, result: Result<(), RequestError>, context: &mut Context<'_>) {
-        if let Some(Outgoing { client, office, token, data, .. }) = self.outgoing.remove(&number) {
+        if let Some(Outgoing { client, office, token, data, may_be_stored, .. }) = self.outgoing.remove(&number) {
+            let result =
+                result.map_err(|refusal| if may_be_stored { errors::state_uncertain(refusal) } else { refusal });
             finish(client, described(&office, token, data.len() as u64), result, context);
         }
     }
@@ -208,7 +214,7 @@ impl Uploads {
         let patience = context.settings.timing.heartbeat * PATIENCE_HEARTBEATS;
         for outgoing in self.outgoing.values_mut().filter(|one| one.sent > one.confirmed) {
             if now.since(outgoing.progress_at) > patience {
-                (outgoing.sent, outgoing.progress_at) = (outgoing.confirmed, now);
+                outgoing.send_again_from(outgoing.confirmed, now);
             }
         }
         self.send_pieces(coordinator, context);
@@ -223,11 +229,11 @@ impl Uploads {
             .map(|(number, _)| *number)
             .collect();
         for number in moved {
-            if let Some(outgoing) = self.outgoing.remove(&number) {
+            if let Some(mut outgoing) = self.outgoing.remove(&number) {
                 self.last_number += 1;
-                let again =
-                    Outgoing { sent_to: Some(coordinator), sent: 0, confirmed: 0, progress_at: now, ..outgoing };
-                self.outgoing.insert(self.last_number, again);
+                outgoing.send_again_from(0, now);
+                self.outgoing
+                    .insert(self.last_number, Outgoing { sent_to: Some(coordinator), confirmed: 0, ..outgoing });
             }
         }
     }
@@ -278,6 +284,11 @@ impl Uploads {
 }
 
 impl Outgoing {
+    fn send_again_from(&mut self, piece: u32, now: Timestamp) {
+        self.may_be_stored |= self.sent == piece_count(self.data.len() as u64);
+        (self.sent, self.progress_at) = (piece, now);
+    }
+
     /// The piece after those that were sent; `None` if all were.
     fn next_piece(&self, number: u64, context: &Context<'_>) -> Option<StatePiece> {
         let size = self.data.len();

@@ -142,6 +142,11 @@ impl States {
         self.current.get(office).filter(|entry| entry.blob != DELETED)
     }
 
+    /// Whether an upload is complete, and no later one for the same office.
+    pub(crate) fn has_stored(&self, office: &str, upload: UploadId) -> bool {
+        self.current.get(office).is_some_and(|entry| entry.upload == upload)
+    }
+
     /// The states of the offices after this one, in the order of their names.
     pub(crate) fn after(&self, office: Option<&str>) -> impl Iterator<Item = (&OfficeName, &StateEntry)> {
         let start = office.map_or(Bound::Unbounded, Bound::Excluded);

@@ -68,6 +68,8 @@ pub(crate) struct TestCluster {
     pub(crate) lost: BTreeSet<(u64, u64)>,
     /// Whether answers to reads are lost.
     pub(crate) lost_reads: bool,
+    /// Whether answers to pieces of states are lost.
+    pub(crate) lost_piece_answers: bool,
     /// Whether snapshots of the log are lost.
     pub(crate) lost_snapshots: bool,
     /// Whether entries of the log are lost on their way to other nodes.
@@ -137,13 +139,14 @@ impl TestCluster {
     pub(crate) fn with_disks(nodes: Vec<(Config, RaftStorage)>) -> Self {
         let now = Timestamp(1_000_000_000);
         let (nodes_by_id, isolated, lost, stopped) = Default::default();
-        let (lost_reads, lost_snapshots, lost_entries) = Default::default();
+        let (lost_reads, lost_piece_answers, lost_snapshots, lost_entries) = Default::default();
         let mut cluster = TestCluster {
             now,
             nodes: nodes_by_id,
             isolated,
             lost,
             lost_reads,
+            lost_piece_answers,
             lost_snapshots,
             lost_entries,
             damaged_pieces: 0,
@@ -285,6 +288,7 @@ impl TestCluster {
             assert!(count < MAX_STEPS, "the cores exchange messages endlessly");
             let is_lost = matches!(message, Message::Raft(_)) && self.lost.contains(&(from, to))
                 || matches!(message, Message::ReadIndexResponse { .. }) && self.lost_reads
+                || matches!(message, Message::StatePieceResponse { .. }) && self.lost_piece_answers
                 || is_raft(&message, MessageType::MsgSnapshot) && self.lost_snapshots
                 || is_raft(&message, MessageType::MsgAppend) && self.lost_entries;
             let is_cut = self.isolated.contains(&from) || self.isolated.contains(&to);

@@ -25,5 +25,6 @@ mod relays;
 mod requests;
 mod senders;
 mod stuck_members;
+mod uploads;
 mod versions;
 mod watchers;
