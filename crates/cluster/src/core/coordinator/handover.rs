@@ -70,6 +70,8 @@ impl Coordinator {
                 let settings = context.settings;
                 let stopping = settings.handover_limit(record.terms).saturating_sub(settings.timing.hand_over / 2);
                 handover.deadline = handover.deadline + stopping;
+                let deadline = handover.deadline;
+                self.schedule(office, deadline, context.now);
                 request_step_down(holder.id, office, token, ChangeReason::Resigned, context);
             }
             return;
@@ -172,19 +174,19 @@ impl Coordinator {
 
     /// Abandons a handover whose time is over.
     pub(super) fn expire_handover(&mut self, office: &OfficeName, known: &Known<'_>, context: &mut Context<'_>) {
-        let Some(deadline) = self.handovers.get(office).map(|handover| handover.deadline) else { return };
-        if deadline > context.now {
-            self.schedule(office, deadline, context.now);
-            return;
+        let Some(handover) = self.handovers.get(office) else { return };
+        if handover.deadline > context.now {
+            return self.schedule(office, handover.deadline, context.now);
         }
-        let Some(handover) = self.handovers.remove(office) else { return };
-        if handover.stage == Stage::AwaitingSuccessor {
+        let record = known.arbiter.table().offices.get(office).filter(|record| record.token == handover.token);
+        if let Some(record) = record.filter(|_| handover.stage == Stage::AwaitingSuccessor).cloned()
+            && !self.proposals.contains(office)
+        {
             // No other candidate was elected. The holder must step down nevertheless.
-            let record = known.arbiter.table().offices.get(office);
-            if let Some(record) = record.filter(|record| record.token == handover.token).cloned() {
-                self.begin_handover(office, &record, None, ChangeReason::Resigned, handover.requester, context);
-            }
-        } else if let Some(requester) = handover.requester {
+            return self.begin_handover(office, &record, None, ChangeReason::Resigned, None, context);
+        }
+        let requester = self.handovers.remove(office).and_then(|handover| handover.requester);
+        if let Some(requester) = requester {
             respond(requester, Err(errors::timed_out(office)), context);
         }
     }

@@ -83,6 +83,27 @@ fn who_resigned_for_a_holder_hears_of_the_outcome_however_long_it_stops() {
     assert!(cluster.token(2, "slow").is_some());
 }
 
+/// Nobody else campaigns, so the search for a successor takes its whole time. The holder gets only the rest.
+#[test]
+fn who_resigned_for_a_holder_without_a_successor_hears_of_the_outcome() {
+    let slow = Policy { lease: ms(60_000), stop: ms(100), ..config(1, &THREE).default_policy };
+    let config = |node| {
+        let mut config = Config { offices: vec![("slow".to_string(), slow)], ..config(node, &THREE) };
+        config.timing.hand_over = Duration::from_secs(6);
+        config
+    };
+    let mut cluster = TestCluster::new([1, 2, 3].map(config).to_vec());
+    cluster.campaign(3, 3, "slow", None);
+    cluster.advance_ms(1_000);
+    assert!(cluster.token(3, "slow").is_some());
+    cluster.request(1, 9, Request::Resign { office: "slow".to_string() });
+    // The client does not stop. The request itself would be given up after 8 seconds.
+    cluster.advance_ms(6_500);
+    let replies = cluster.take_replies(1, 9);
+    let [Reply::Error(error)] = &replies[..] else { panic!("{replies:?}") };
+    assert!(error.message.contains("not handed over in time"), "{}", error.message);
+}
+
 #[test]
 fn an_office_is_not_released_while_its_client_may_still_stop() {
     let mut cluster = cluster_with_terms(1_000, 400);
