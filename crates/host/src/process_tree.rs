@@ -10,9 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// Sends SIGKILL to the descendants of a process that are alive, except `spared` and its descendants. Returns whether
 /// there were any: they may have started others in the meantime, so the caller repeats it until there are none.
 pub fn kill_descendants(root: Pid, spared: Option<Pid>) -> bool {
-    let left = living_descendants(root, spared);
-    left.iter().for_each(kill_if_same);
-    !left.is_empty()
+    kill_all(&living_descendants(root, spared))
 }
 
 /// A process, whatever becomes of its number. Numbers are used again; with the start, they are not.
@@ -31,8 +29,10 @@ impl Identity {
     /// Kills the descendants of the process, as [`kill_descendants`] does, but not those of another one that has its
     /// number by now.
     pub fn kill_descendants(self) -> bool {
-        let is_other = Identity::of(self.pid).is_some_and(|now| now != self);
-        !is_other && kill_descendants(self.pid, None)
+        // All from one look at `/proc`: otherwise the number could pass to another process in between.
+        let (pid, all) = (self.pid.as_raw_nonzero().get(), processes());
+        let is_there = all.iter().any(|process| (process.pid, process.started) == (pid, self.started));
+        is_there && kill_all(&descendants(pid, None, &all))
     }
 }
 
@@ -62,6 +62,12 @@ struct Process {
     started: u64,
     /// Whether it has ended, and its parent has not noticed.
     is_zombie: bool,
+}
+
+/// Kills processes. Returns whether there were any.
+fn kill_all(processes: &[Process]) -> bool {
+    processes.iter().for_each(kill_if_same);
+    !processes.is_empty()
 }
 
 /// Kills a process, unless its number belongs to another one by now.

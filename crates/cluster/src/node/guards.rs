@@ -83,6 +83,7 @@ pub(super) struct EndedGuardian {
 /// A guardian that was killed, with the leases that it did not give up in time.
 #[derive(Debug)]
 pub(super) struct KilledGuardian {
+    number: usize,
     pub(super) leases: Vec<LeaseKey>,
     pub(super) result: io::Result<()>,
 }
@@ -164,13 +165,14 @@ impl Guards {
 
     /// Kills the guardians whose time is over, and their work.
     pub(super) fn kill_overdue(&mut self, now: Timestamp) {
-        for guardian in self.guardians.values_mut().filter(|guardian| guardian.kill_at() <= now) {
+        for (number, guardian) in self.guardians.iter_mut().filter(|(_, guardian)| guardian.kill_at() <= now) {
+            let number = *number;
             guardian.is_killed = true;
             let leases = guardian.leases.overdue(now);
             let (killed, waker) = (self.killed.0.clone(), self.waker.clone());
             guardian.kill(move |result| {
                 // If nobody listens, the node has ended.
-                let _ = killed.send(KilledGuardian { leases, result });
+                let _ = killed.send(KilledGuardian { number, leases, result });
                 let _ = waker.wake();
             });
         }
@@ -179,7 +181,16 @@ impl Guards {
 
     /// Takes what became of the guardians that were killed.
     pub(super) fn take_killed(&mut self) -> Vec<KilledGuardian> {
-        self.killed.1.try_iter().collect()
+        let killed: Vec<KilledGuardian> = self.killed.1.try_iter().collect();
+        for failed in killed.iter().filter(|killed| killed.result.is_err()) {
+            if let Some(guardian) = self.guardians.get_mut(&failed.number) {
+                // Nothing more can be done about these leases. It may live on and get others, which are guarded again.
+                guardian.is_killed = false;
+                failed.leases.iter().for_each(|key| guardian.leases.handle_stopped(key));
+            }
+        }
+        self.remove_obsolete();
+        killed
     }
 
     /// Takes the guardians whose processes have ended, and whose work is therefore gone.
@@ -331,7 +342,7 @@ impl Node {
 
     /// Logs what became of guardians that missed their deadlines.
     pub(super) fn report_killed_guardians(&mut self) {
-        for KilledGuardian { leases, result } in self.guards.take_killed() {
+        for KilledGuardian { leases, result, .. } in self.guards.take_killed() {
             let what = if result.is_ok() { "killed" } else { "could not kill" };
             let why = result.err().map_or_else(String::new, |error| format!(": {error}"));
             for (office, token) in leases {

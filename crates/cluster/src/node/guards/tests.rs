@@ -127,3 +127,20 @@ fn only_the_end_of_a_pid_namespace_proves_that_the_work_is_gone() {
     assert_eq!(harness.guards.take_ended(), [ended]);
     assert!(harness.guards.guardians.is_empty() && harness.guards.by_client.is_empty());
 }
+
+#[test]
+fn a_guardian_that_could_not_be_killed_is_guarded_when_it_holds_again() {
+    let mut harness = Harness::new();
+    harness.campaign(1, Guard::ProcessTree);
+    harness.grant(1, 5);
+    // As if it had been tried.
+    harness.guards.guardians.get_mut(&0).expect("it is the first one").is_killed = true;
+    assert!(!harness.is_armed());
+    let result = Err(io::ErrorKind::TimedOut.into());
+    let failed = KilledGuardian { number: 0, leases: vec![("a".to_string(), 5)], result };
+    harness.guards.killed.0.send(failed).expect("the guards listen");
+    assert_eq!(harness.guards.take_killed().len(), 1);
+    assert!(!harness.is_armed(), "it is not tried again and again");
+    harness.grant(1, 6);
+    assert!(harness.is_armed());
+}
