@@ -28,7 +28,7 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// `address` is that of the member, `HOST:PORT`.
     pub(crate) fn new(allowed: &[String], address: &str, certificate: Vec<String>) -> Hosts {
-        let member = host_of(address).to_ascii_lowercase();
+        let member = host_of(address).trim_end_matches('.').to_ascii_lowercase();
         Hosts { allowed: allowed.to_vec(), member, certificate: RwLock::new(certificate) }
     }
 
@@ -126,6 +126,15 @@ mod tests {
         let mut both = both;
         both.append(header::HOST, foreign);
         assert!(hosts().check(&both).is_err(), "each one counts");
+    }
+
+    #[test]
+    fn a_dot_at_the_end_of_a_name_does_not_matter() {
+        let hosts = Hosts::new(&[], "a.example.:7400", Vec::new());
+        for host in ["a.example:7480", "a.example.:7480"] {
+            let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+            assert!(hosts.check(&headers).is_ok(), "{host}");
+        }
     }
 
     #[test]

@@ -8,6 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 /// The header with the token of the office that a response is about.
 pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("hustings-token");
 
+/// The header with the session that speaks for the holder of an office.
+pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("hustings-session");
+
 pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("responses are plain data")
 }

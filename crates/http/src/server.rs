@@ -160,6 +160,7 @@ impl Server {
             rate: RateLimit::new(limits.requests_per_second),
             clock,
             log,
+            refusals: Mutex::default(),
         };
         let api = bind("http.listen", http.listen)?;
         let probe = http.probe_listen.map(|address| bind("http.probe-listen", address)).transpose()?;

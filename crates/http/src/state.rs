@@ -1,13 +1,14 @@
 //! What all requests share.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hustings_cluster::clock::Clock;
+use hustings_cluster::node::RefusalLimit;
 use tokio::sync::Semaphore;
 
 use crate::auth::{Authenticator, Caller};
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::hosts::Hosts;
 use crate::link::Link;
 use crate::offices::Offices;
@@ -36,6 +37,8 @@ pub(crate) struct State {
     pub(crate) rate: RateLimit,
     pub(crate) clock: Clock,
     pub(crate) log: Log,
+    /// Of the audit log.
+    pub(crate) refusals: Mutex<RefusalLimit>,
 }
 
 impl State {
@@ -44,7 +47,12 @@ impl State {
         match result {
             Ok(_) => (self.log)(format_args!("audit: caller={} request={what} result=done", caller.name)),
             Err(error) => {
-                (self.log)(format_args!("audit: caller={} request={what} result={}", caller.name, error.code.text()));
+                let line = format!("audit: caller={} request={what} result={}", caller.name, error.code.text());
+                let is_refusal = matches!(error.code, Code::Forbidden | Code::BadRequest | Code::StaleToken);
+                let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+                let line = if is_refusal { refusals.admit(line, self.clock.now()) } else { Some(line) };
+                drop(refusals);
+                line.into_iter().for_each(|line| (self.log)(format_args!("{line}")));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The audit log: who asked for a change, and what became of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
@@ -19,6 +20,32 @@ const MAX_PASSWD_BYTES: u64 = 1 << 20;
 const MAX_REFUSALS: u32 = 20;
 const REFUSAL_PERIOD: Duration = Duration::from_secs(10);
 
+/// How many refusals are logged: each can be provoked at no cost.
+#[derive(Debug, Default)]
+pub struct RefusalLimit {
+    began: Timestamp,
+    count: u32,
+    suppressed: u32,
+}
+
+impl RefusalLimit {
+    /// Adds to the line of a refusal how many were not logged since the last one; `None` if this one is not to be logged.
+    pub fn admit(&mut self, line: impl fmt::Display, now: Timestamp) -> Option<String> {
+        if now >= self.began + REFUSAL_PERIOD || self.count == 0 {
+            (self.began, self.count) = (now, 0);
+        }
+        self.count += 1;
+        if self.count > MAX_REFUSALS {
+            self.suppressed += 1;
+            return None;
+        }
+        Some(match std::mem::take(&mut self.suppressed) {
+            0 => line.to_string(),
+            count => format!("{line} ({count} earlier refusals are not logged)"),
+        })
+    }
+}
+
 /// Who asked for what, while the outcome is open.
 pub(super) struct Audit {
     /// The names of this host's users when the node started. Asking for one later may take seconds, where users are
@@ -26,13 +53,12 @@ pub(super) struct Audit {
     users: BTreeMap<u32, String>,
     /// The clients that wait for the outcome of a request, and of how many. They may be gone before it is known.
     waiting: BTreeMap<ClientId, (PeerCredentials, usize)>,
-    /// When the current period of refusals began, how many there were, and how many were not logged.
-    refusals: (Timestamp, u32, u32),
+    refusals: RefusalLimit,
 }
 
 impl Audit {
     pub(super) fn new() -> Audit {
-        Audit { users: local_users(), waiting: BTreeMap::new(), refusals: (Timestamp::ZERO, 0, 0) }
+        Audit { users: local_users(), waiting: BTreeMap::new(), refusals: RefusalLimit::default() }
     }
 
     /// A client asked for something whose outcome the core will report.
@@ -63,20 +89,6 @@ impl Audit {
         let text: String = text.chars().take(MAX_REQUEST_CHARS).collect();
         let pid = peer.pid.map_or_else(|| "?".to_string(), |pid| pid.to_string());
         format!("audit: uid={uid}{user} pid={pid} request={text} result={result}")
-    }
-
-    /// Whether a refusal may be logged now, and how many were not since the last one.
-    fn admit_refusal(&mut self, now: Timestamp) -> Option<u32> {
-        let (began, count, suppressed) = &mut self.refusals;
-        if now >= *began + REFUSAL_PERIOD || *count == 0 {
-            (*began, *count) = (now, 0);
-        }
-        *count += 1;
-        if *count > MAX_REFUSALS {
-            *suppressed += 1;
-            return None;
-        }
-        Some(std::mem::take(suppressed))
     }
 }
 
@@ -112,12 +124,10 @@ impl Node {
 
     /// Logs a request that the client may not send.
     pub(super) fn audit_refusal(&mut self, client: ClientId, request: &Request, result: &str) {
-        let Some(suppressed) = self.audit.admit_refusal(self.clock.now()) else { return };
         let Some(peer) = self.clients.peer(client) else { return };
         let line = self.audit.line(peer, request, result);
-        match suppressed {
-            0 => self.logger.audit(format_args!("{line}")),
-            count => self.logger.audit(format_args!("{line} ({count} earlier refusals are not logged)")),
+        if let Some(line) = self.audit.refusals.admit(line, self.clock.now()) {
+            self.logger.audit(format_args!("{line}"));
         }
     }
 
@@ -199,10 +209,11 @@ mod tests {
 
     #[test]
     fn refusals_are_limited_and_counted() {
-        let mut audit = audit();
+        let mut limit = RefusalLimit::default();
         let now = Timestamp(1);
-        assert!((0..MAX_REFUSALS).all(|_| audit.admit_refusal(now) == Some(0)));
-        assert_eq!([audit.admit_refusal(now), audit.admit_refusal(now)], [None, None]);
-        assert_eq!(audit.admit_refusal(now + REFUSAL_PERIOD), Some(2));
+        assert!((0..MAX_REFUSALS).all(|_| limit.admit("x", now).as_deref() == Some("x")));
+        assert_eq!([limit.admit("x", now), limit.admit("x", now)], [None, None]);
+        let next = limit.admit("x", now + REFUSAL_PERIOD);
+        assert_eq!(next.as_deref(), Some("x (2 earlier refusals are not logged)"));
     }
 }

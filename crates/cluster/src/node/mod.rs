@@ -66,6 +66,7 @@ use crate::store::{DiskWriter, Store, StoreError, StoreOwner, Write};
 use crate::systemd::Systemd;
 use crate::transport::{Event, Limits, Transport, TransportConfig};
 
+pub use self::audit::RefusalLimit;
 pub use self::error::NodeError;
 pub use self::logger::{LogFormat, LogLevel, Logger};
 pub use self::reload::ConfigReader;

@@ -15,7 +15,7 @@ use super::operate::carry_out;
 use crate::auth::Caller;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::extract::{Office, Params, read_body};
-use crate::json::{self, TOKEN_HEADER};
+use crate::json::{self, SESSION_HEADER, TOKEN_HEADER};
 use crate::link::unexpected;
 use crate::state::Shared;
 
@@ -105,13 +105,15 @@ pub(crate) async fn get(State(state): State<Shared>, Office(office): Office) -> 
 
 /// Stores a state for the next holders of an office. Only its holder can, with its token.
 ///
-/// The holder is the caller whose session on this node holds the office. Operators can as well.
+/// The holder is the caller whose session on this node holds the office. Operators can as well, without a session.
 ///
 /// When it is answered with 200, a majority has stored the whole body. Whatever fails, the state is the former or the
 /// new one, never a part of it.
 #[utoipa::path(put, path = "/v1/offices/{office}/state", operation_id = "put-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
-        ("Hustings-Token" = u64, Header, description = "The token of the holder.")),
+        ("Hustings-Token" = u64, Header, description = "The token of the holder."),
+        ("Hustings-Session" = Option<String>, Header, description = "The session that holds the office; absent if an \
+            operator asks.")),
     request_body(content = String, content_type = "application/octet-stream", description = "The state, at most 1 MiB."),
     responses((status = 200, description = "The state is stored.", body = StoredView)))]
 pub(crate) async fn put(
@@ -121,7 +123,7 @@ pub(crate) async fn put(
     request: HttpRequest,
 ) -> ApiResult {
     let token = token_of(request.headers())?;
-    if let Err(refusal) = check_holder(&state, &caller, &office, token) {
+    if let Err(refusal) = check_holder(&state, &caller, request.headers(), &office, token) {
         let refused = Err::<(), _>(refusal);
         state.audit(&caller, format_args!("put-state {office} token={token}"), &refused);
         refused?;
@@ -145,11 +147,13 @@ pub(crate) async fn put(
 
 /// Deletes the state of an office.
 ///
-/// Its holder, whose session on this node holds it, sends its token, and needs the right to campaign. Without a token,
-/// the caller needs the right to operate, and no holder is asked.
+/// Its holder, whose session on this node holds it, sends its token and the session, and needs the right to campaign.
+/// Without a token, the caller needs the right to operate, and no holder is asked.
 #[utoipa::path(delete, path = "/v1/offices/{office}/state", operation_id = "delete-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
-        ("Hustings-Token" = Option<u64>, Header, description = "The token of the holder; absent if an operator asks.")),
+        ("Hustings-Token" = Option<u64>, Header, description = "The token of the holder; absent if an operator asks."),
+        ("Hustings-Session" = Option<String>, Header, description = "The session that holds the office; absent if an \
+            operator asks.")),
     responses((status = 200, description = "The state is deleted.", body = DeletedView)))]
 pub(crate) async fn delete(
     State(state): State<Shared>,
@@ -160,7 +164,9 @@ pub(crate) async fn delete(
     let token = headers.contains_key(TOKEN_HEADER).then(|| token_of(&headers)).transpose()?;
     let by = token.map_or_else(|| "operator".to_string(), |token| format!("token={token}"));
     let allowed = match token {
-        Some(token) => caller.require(Right::Campaign).and_then(|()| check_holder(&state, &caller, &office, token)),
+        Some(token) => {
+            caller.require(Right::Campaign).and_then(|()| check_holder(&state, &caller, &headers, &office, token))
+        }
         None => caller.require(Right::Operate),
     };
     let done = match allowed {
@@ -185,13 +191,27 @@ pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<Lis
     Ok(json::ok(&StatePage { states: states.into_iter().map(Into::into).collect(), next }))
 }
 
-/// Fails unless the caller holds the office with this token, or is an operator. The token alone proves nothing:
-/// everybody who may read can see it.
-fn check_holder(state: &Shared, caller: &Caller, office: &str, token: u64) -> Result<(), ApiError> {
-    if caller.right == Some(Right::Operate) || state.sessions.holds(&caller.name, office, token) {
+/// Fails unless the caller names its session, which holds the office with this token, or is an operator. The token alone
+/// proves nothing: everybody who may read can see it.
+fn check_holder(
+    state: &Shared,
+    caller: &Caller,
+    headers: &HeaderMap,
+    office: &str,
+    token: u64,
+) -> Result<(), ApiError> {
+    if caller.right == Some(Right::Operate) {
         return Ok(());
     }
-    let message = format!("no session of `{}` on this node holds `{office}` with the token {token}", caller.name);
+    let Some(session) = headers.get(SESSION_HEADER).and_then(|session| session.to_str().ok()) else {
+        let message = "the header `Hustings-Session` must be the session that holds the office";
+        return Err(ApiError::new(Code::BadRequest, message));
+    };
+    if state.sessions.holds(session, &caller.name, office, token) {
+        return Ok(());
+    }
+    let message =
+        format!("this is no session of `{}` on this node that holds `{office}` with the token {token}", caller.name);
     Err(ApiError::new(Code::StaleToken, message))
 }
 

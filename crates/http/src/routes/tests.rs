@@ -1,7 +1,7 @@
 //! The router against its description, and against a node that never answers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -40,6 +40,7 @@ fn state(socket: &std::path::Path, requests_per_second: u32) -> Shared {
         rate: RateLimit::new(requests_per_second),
         clock: Clock::new(),
         log: Arc::new(|_| {}),
+        refusals: Mutex::default(),
     })
 }
 

@@ -205,14 +205,13 @@ impl Sessions {
         })
     }
 
-    /// Whether a session of this caller holds an office with a token.
-    pub(crate) fn holds(&self, caller: &str, office: &str, token: u64) -> bool {
-        let is_held = |session: &Session| {
+    /// Whether this session is the caller's and holds an office with a token. The name of the caller is not enough: all
+    /// that present neither a token nor a certificate have the same one.
+    pub(crate) fn holds(&self, id: &str, caller: &str, office: &str, token: u64) -> bool {
+        self.find(id, office, caller).is_ok_and(|session| {
             let lease = *session.lease.borrow();
             lease.token == Some(token) && matches!(lease.state, SessionState::Held | SessionState::Stop)
-        };
-        let by_id = lock(&self.by_id);
-        by_id.values().any(|session| session.caller == caller && session.office == office && is_held(session))
+        })
     }
 
     /// Renews a session and tells its client how long it may act, counted from when it sent the request.

@@ -279,17 +279,21 @@ fn an_office_is_held_by_the_caller_of_its_session_alone() {
     run(async |fixture| {
         let ttl = Duration::from_secs(60);
         let (session, mut node) = fixture.open(ttl).await;
-        assert!(!fixture.sessions.holds("me", "job", 7), "it waits");
+        let holds = |caller, office, token| fixture.sessions.holds(&session.id, caller, office, token);
+        assert!(!holds("me", "job", 7), "it waits");
         node.grant(fixture.sessions.now() + ttl).await;
         news(&session).await;
-        assert!(fixture.sessions.holds("me", "job", 7));
+        assert!(holds("me", "job", 7));
+        for id in ["", "00000000000000000000000000000000"] {
+            assert!(!fixture.sessions.holds(id, "me", "job", 7), "the caller's name is not enough");
+        }
         for (caller, office, token) in [("you", "job", 7), ("me", "other", 7), ("me", "job", 6)] {
-            assert!(!fixture.sessions.holds(caller, office, token), "{caller} {office} {token}");
+            assert!(!holds(caller, office, token), "{caller} {office} {token}");
         }
         node.reply(&Reply::Lost { office: "job".to_string(), token: 7, reason: ChangeReason::Resigned }).await;
         // The client was told that it holds the office; the next change is news.
         fixture.renew(&session, fixture.sessions.now());
         news(&session).await;
-        assert!(!fixture.sessions.holds("me", "job", 7), "it is lost");
+        assert!(!holds("me", "job", 7), "it is lost");
     });
 }

@@ -14,7 +14,7 @@ fn start() -> Option<(DiskCluster, Vec<Api>)> {
     }
     test.cluster.start(&ABC);
     test.cluster.wait_for_agreement(&ABC, |_| true);
-    let apis = ports.into_iter().map(|port| Api { port, token: None }).collect();
+    let apis = ports.into_iter().map(|port| Api { port, token: None, session: None }).collect();
     Some((test, apis))
 }
 

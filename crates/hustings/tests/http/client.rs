@@ -33,16 +33,21 @@ impl Answer {
     }
 }
 
-/// One address, and the token that requests carry.
+/// One address, and the bearer token and the session that requests carry.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     pub(crate) port: u16,
     pub(crate) token: Option<String>,
+    pub(crate) session: Option<String>,
 }
 
 impl Api {
     pub(crate) fn with_token(&self, token: &str) -> Api {
-        Api { token: Some(token.to_string()), ..*self }
+        Api { token: Some(token.to_string()), ..self.clone() }
+    }
+
+    pub(crate) fn with_session(&self, session: &Value) -> Api {
+        Api { session: session["session"].as_str().map(str::to_string), ..self.clone() }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -53,7 +58,9 @@ impl Api {
 
     fn head(&self, method: &str, path: &str, extra: &str) -> String {
         let token = self.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-        format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{token}{extra}")
+        let session =
+            self.session.as_ref().map(|session| format!("Hustings-Session: {session}\r\n")).unwrap_or_default();
+        format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{token}{session}{extra}")
     }
 
     /// Sends a request as it is, and reads everything until the server closes the connection.

@@ -46,7 +46,7 @@ impl HttpCluster {
         prepare(&cluster);
         cluster.start(members);
         cluster.wait_for_agreement(members, |_| true);
-        let apis: Vec<Api> = ports.into_iter().map(|port| Api { port, token: None }).collect();
+        let apis: Vec<Api> = ports.into_iter().map(|port| Api { port, token: None, session: None }).collect();
         let started = HttpCluster { cluster, apis };
         started.apis.iter().for_each(|api| started.wait_for_api(api));
         started

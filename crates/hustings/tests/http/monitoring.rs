@@ -13,7 +13,7 @@ fn both_listeners_have_the_metrics_of_the_node_and_of_the_api() {
     let probe = free_ports(1)[0];
     let http = HttpCluster::start(&["a"], &format!("probe-listen = \"127.0.0.1:{probe}\""));
     let api = http.apis[0].clone();
-    for listener in [api, Api { port: probe, token: None }] {
+    for listener in [api, Api { port: probe, token: None, session: None }] {
         let answer = listener.get("/metrics");
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
@@ -26,7 +26,11 @@ fn both_listeners_have_the_metrics_of_the_node_and_of_the_api() {
             assert!(checked.status.success() && checked.stdout.is_empty() && checked.stderr.is_empty(), "{checked:?}");
         }
     }
-    assert_eq!(Api { port: probe, token: None }.get("/v1/trace").status, 404, "a trace is not for everybody");
+    assert_eq!(
+        Api { port: probe, token: None, session: None }.get("/v1/trace").status,
+        404,
+        "a trace is not for everybody"
+    );
 }
 
 #[test]

@@ -6,10 +6,12 @@ use serde_json::json;
 use super::client::Api;
 use super::{ABC, HttpCluster, write_tokens};
 
-/// Opens a session for the office `leader`, which its node holds. Returns the token.
-fn held_leader(api: &Api) -> u64 {
-    let session = api.post("/v1/offices/leader/campaign", &json!({ "wait_ms": 20_000, "ttl_ms": 600_000 })).json();
-    session["token"].as_u64().unwrap_or_else(|| panic!("it is held: {session}"))
+/// Opens a session that holds an office. Returns the API with the session, and the token.
+fn holder_of(office: &str, api: &Api) -> (Api, u64) {
+    let campaign = format!("/v1/offices/{office}/campaign");
+    let session = api.post(&campaign, &json!({ "wait_ms": 20_000, "ttl_ms": 600_000 })).json();
+    let token = session["token"].as_u64().unwrap_or_else(|| panic!("it is held: {session}"));
+    (api.with_session(&session), token)
 }
 
 #[test]
@@ -60,17 +62,20 @@ fn only_the_caller_whose_session_holds_an_office_writes_for_it() {
     });
     let (holder, operator) = (http.apis[0].with_token(&tokens.0), http.apis[0].with_token(&tokens.1));
     let other = http.apis[0].with_token(&other);
-    let session = holder.post("/v1/offices/job/campaign", &json!({ "wait_ms": 20_000, "ttl_ms": 60_000 })).json();
-    let token = session["token"].as_u64().unwrap_or_else(|| panic!("it is held: {session}"));
+    let (holder, token) = holder_of("job", &holder);
     let path = "/v1/offices/job/state";
     assert_eq!(holder.put(path, token, b"mine").status, 200);
     for refused in [other.put(path, token, b"theirs"), other.delete_with_token(path, token)] {
-        assert_eq!((refused.status, refused.code().as_str()), (409, "stale-token"), "{refused:?}");
+        assert_eq!((refused.status, refused.code().as_str()), (400, "bad-request"), "{refused:?}");
     }
-    // A session that only waits gives no more.
-    let waiting = other.post("/v1/offices/job/campaign", &json!({ "ttl_ms": 60_000 }));
-    assert_eq!(waiting.json()["state"], "waiting", "{waiting:?}");
-    assert_eq!(other.put(path, token, b"theirs").code(), "stale-token");
+    // A session that only waits gives no more, nor does that of somebody else.
+    let waiting = other.post("/v1/offices/job/campaign", &json!({ "ttl_ms": 60_000 })).json();
+    assert_eq!(waiting["state"], "waiting", "{waiting:?}");
+    for other in [other.with_session(&waiting), Api { token: other.token.clone(), ..holder.clone() }] {
+        for refused in [other.put(path, token, b"theirs"), other.delete_with_token(path, token)] {
+            assert_eq!((refused.status, refused.code().as_str()), (409, "stale-token"), "{refused:?}");
+        }
+    }
     assert_eq!(holder.put("/v1/offices/leader/state", token, b"x").code(), "stale-token", "that is another office");
     assert_eq!(operator.get(path).body, "mine", "nothing has changed");
     assert_eq!(operator.put(path, token, b"repaired").status, 200);
@@ -82,6 +87,24 @@ fn only_the_caller_whose_session_holds_an_office_writes_for_it() {
     }
 }
 
+/// All callers without a bearer token have the same name.
+#[test]
+fn a_session_speaks_for_a_holder_among_callers_without_tokens() {
+    let http = HttpCluster::start(&["a"], "");
+    let anybody = &http.apis[0];
+    let (holder, token) = holder_of("job", anybody);
+    let path = "/v1/offices/job/state";
+    assert_eq!(holder.put(path, token, b"mine").status, 200);
+    let waiting = anybody.post("/v1/offices/job/campaign", &json!({ "ttl_ms": 60_000 })).json();
+    for (other, status) in [(anybody.clone(), 400), (anybody.with_session(&waiting), 409)] {
+        for refused in [other.put(path, token, b"theirs"), other.delete_with_token(path, token)] {
+            assert_eq!(refused.status, status, "{refused:?}");
+        }
+    }
+    assert_eq!(anybody.get(path).body, "mine", "nothing has changed");
+    assert_eq!(holder.delete_with_token(path, token).status, 200);
+}
+
 #[test]
 fn to_store_takes_the_right_to_campaign() {
     let mut tokens = Default::default();
@@ -89,8 +112,7 @@ fn to_store_takes_the_right_to_campaign() {
         tokens = write_tokens(&cluster.folder().join("a/tokens.toml"));
     });
     let api = &http.apis[0];
-    let program = api.with_token(&tokens.0);
-    let held = held_leader(&program);
+    let (program, held) = holder_of("leader", &api.with_token(&tokens.0));
     let path = "/v1/offices/leader/state";
     let refused = api.put(path, held, b"x");
     assert!(matches!(refused.status, 401 | 403), "{refused:?}");
@@ -105,8 +127,8 @@ fn a_holder_deletes_its_state_and_an_operator_any() {
         tokens = write_tokens(&cluster.folder().join("a/tokens.toml"));
     });
     let reader = &http.apis[0];
-    let (program, operator) = (reader.with_token(&tokens.0), reader.with_token(&tokens.1));
-    let held = held_leader(&program);
+    let operator = reader.with_token(&tokens.1);
+    let (program, held) = holder_of("leader", &reader.with_token(&tokens.0));
     let path = "/v1/offices/leader/state";
     assert_eq!(program.put(path, held, b"abc").status, 200);
     let page = reader.get("/v1/states?limit=1").json();

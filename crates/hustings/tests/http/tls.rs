@@ -48,7 +48,7 @@ fn clients_need_a_certificate_of_the_authority_or_a_token_over_tls() {
     let (answer, error) = curl(&cluster, port, &["-H", &format!("Authorization: Bearer {token}")]);
     assert!(answer.ends_with("\n200"), "{answer} {error}");
     // Plain HTTP is not understood there.
-    let plain = Api { port, token: None };
+    let plain = Api { port, token: None, session: None };
     assert!(super::client::is_closed_by_server(plain.connect()));
 }
 
