@@ -1,13 +1,16 @@
 //! Who may do what: real users at the socket of a real node.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hustings_cluster::api::{Client, Request};
+
 use crate::common::{Ran, skip};
 use crate::loopback::free_ports;
-use crate::processes::{Cluster, hustings};
+use crate::processes::{Cluster, TIMEOUT, hustings};
 
 /// A user other than the node's.
 const NOBODY: u32 = 65_534;
@@ -96,6 +99,32 @@ fn the_group_may_campaign_and_nothing_else() {
     assert!(has_line(&["audit: uid=0 user=root pid=", "request={\"type\":\"pause\"}", "result=done"]), "{log}");
 }
 
+/// The socket and the token with which this program, started again as another user, completes something.
+const COMPLETION: [&str; 2] = ["HUSTINGS_TEST_COMPLETION_SOCKET", "HUSTINGS_TEST_COMPLETION_TOKEN"];
+
+/// A user records a completion for the office `job`. Returns the reply. No command does that for the holder of another
+/// command, so this program does it.
+fn complete_as(user: u32, socket: &str, token: &str) -> String {
+    let program = std::env::current_exe().expect("the path of this test program");
+    let given = [format!("{}={socket}", COMPLETION[0]), format!("{}={token}", COMPLETION[1])];
+    let program = program.to_str().expect("the path is UTF-8");
+    let test = "rights::completes_something_if_it_is_told_to";
+    let ran =
+        as_user(user, &GROUP.to_string(), "env", &[&given[0], &given[1], program, test, "--exact", "--nocapture"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    ran.out
+}
+
+#[test]
+fn completes_something_if_it_is_told_to() {
+    let [Ok(socket), Ok(token)] = COMPLETION.map(std::env::var) else { return };
+    let mut client = Client::connect(socket, TIMEOUT).expect("the node runs");
+    let (token, key) = (token.parse().expect("it is a number"), "yesterday".to_string());
+    let request = Request::Complete { office: "job".to_string(), token, key };
+    let reply = client.call(&request, Some(TIMEOUT));
+    writeln!(std::io::stdout(), "{reply:?}").expect("somebody reads");
+}
+
 /// Everybody who may read sees the token of an office. It must not be enough to write for its holder.
 #[test]
 fn a_program_does_not_write_for_a_holder_of_another_user() {
@@ -133,6 +162,10 @@ fn a_program_does_not_write_for_a_holder_of_another_user() {
         assert_eq!(refused.code, 1, "{request:?}: {}", refused.err);
         assert!(refused.err.contains("a program of another user holds the office `job`"), "{}", refused.err);
     }
+    let refused = complete_as(NOBODY - 1, path, &token);
+    assert!(refused.contains("held-by-another"), "{refused}");
+    let done = complete_as(NOBODY, path, &token);
+    assert!(done.contains("Ok(Done)"), "it is the holder's user: {done}");
     let stored = || cluster.run("a", &["state", "get", "job"]).out;
     assert_eq!(stored(), "mine\n");
     assert_eq!(cluster.run("a", &put[..6]).code, 0, "an operator may");
@@ -144,10 +177,7 @@ fn a_program_does_not_write_for_a_holder_of_another_user() {
     assert!(late.code == 1 && late.err.contains("not held with this token"), "{}", late.err);
     let log = cluster.log("a");
     let refusals = log.lines().filter(|line| line.contains("uid=65533 ") && line.contains("result=held-by-another"));
-    assert!(
-        refusals.count() == 2 && !log.contains("dGhlaXJz"),
-        "both are logged, without what was to be stored: {log}"
-    );
+    assert!(refusals.count() == 3 && !log.contains("dGhlaXJz"), "all are logged, without what was to be stored: {log}");
 }
 
 /// A sidecar, a container and the host: the kernel has no number for a process of a namespace that is not below.
