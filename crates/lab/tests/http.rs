@@ -86,9 +86,9 @@ fn only_those_with_the_token_get_anything() {
         assert!(answer.contains(r#"{"error":{"code":"no-token","message""#), "{answer}");
     }
     let answer = server.ask("GET", &format!("/?token={}", server.token), &[("Host", &host)], "");
-    assert_eq!(status(&answer), 303, "{answer}");
-    assert!(answer.contains(&format!("set-cookie: {}; HttpOnly; SameSite=Lax", server.cookie())), "{answer}");
-    assert!(answer.contains("location: /\r\n"), "{answer}");
+    assert_eq!(status(&answer), 200, "{answer}");
+    assert!(answer.contains(&format!("set-cookie: {}; HttpOnly; SameSite=Strict", server.cookie())), "{answer}");
+    assert!(answer.contains("enter.js") && !answer.contains("app.js"), "it leads to the page: {answer}");
     let answer = server.ask("GET", "/", &[("Host", &host), ("Cookie", &server.cookie())], "");
     assert_eq!(status(&answer), 200);
     assert!(answer.contains("content-security-policy: default-src 'none'; script-src 'self'"), "{answer}");

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("diagram.js", SCRIPT, include_str!("../../page/diagram.js")),
     ("dom.js", SCRIPT, include_str!("../../page/dom.js")),
     ("editor.js", SCRIPT, include_str!("../../page/editor.js")),
+    ("enter.js", SCRIPT, include_str!("../../page/enter.js")),
     ("failover.js", SCRIPT, include_str!("../../page/failover.js")),
     ("form.js", SCRIPT, include_str!("../../page/form.js")),
     ("geometry.js", SCRIPT, include_str!("../../page/geometry.js")),
@@ -37,9 +38,19 @@ const STYLE: &str = "text/css; charset=utf-8";
 const PICTURE: &str = "image/svg+xml";
 
 const INDEX: &str = include_str!("../../page/index.html");
+const ENTER: &str = include_str!("../../page/enter.html");
 
 pub(super) async fn index() -> Response {
-    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], INDEX).into_response()
+    html(INDEX)
+}
+
+/// Leads a browser that has just been given its cookie to the page.
+pub(super) fn enter() -> Response {
+    html(ENTER)
+}
+
+fn html(content: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], content).into_response()
 }
 
 pub(super) async fn file(Path(name): Path<String>) -> Response {
@@ -61,14 +72,15 @@ mod tests {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
         let on_disk = std::fs::read_dir(folder).expect("the page's folder").filter_map(Result::ok);
         for name in on_disk.map(|entry| entry.file_name().to_string_lossy().to_string()) {
-            let is_embedded = name == "index.html" || FILES.iter().any(|(known, ..)| *known == name);
+            let is_page = ["index.html", "enter.html"].contains(&name.as_str());
+            let is_embedded = is_page || FILES.iter().any(|(known, ..)| *known == name);
             assert!(is_embedded || name == "test", "{name} is not embedded");
         }
     }
 
     #[test]
     fn nothing_comes_from_elsewhere() {
-        for (name, _, content) in FILES.iter().chain(&[("index.html", "", INDEX)]) {
+        for (name, _, content) in FILES.iter().chain(&[("index.html", "", INDEX), ("enter.html", "", ENTER)]) {
             let foreign = content.match_indices("http").map(|(at, _)| &content[at..content.len().min(at + 40)]);
             for address in foreign.filter(|text| text.starts_with("http://") || text.starts_with("https://")) {
                 assert!(address.starts_with("http://www.w3.org/"), "{name}: {address}");

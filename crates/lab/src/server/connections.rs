@@ -64,12 +64,23 @@ async fn serve_one(builder: http1::Builder, router: Router, stream: TcpStream, f
     drop(visit);
 }
 
+/// An IPv6 host has a whole network of addresses: /64.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into())
+        }
+        address => address,
+    }
+}
+
 /// How many connections there are, by address.
 #[derive(Clone, Default)]
 struct Visitors(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 impl Visitors {
     fn admit(&self, from: IpAddr) -> Option<Visit> {
+        let from = network_of(from);
         let mut counts = self.counts();
         let is_full = counts.values().sum::<usize>() >= MAX_CONNECTIONS;
         let count = counts.entry(from).or_default();
@@ -107,6 +118,17 @@ impl Drop for Visit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_addresses_of_one_host_count_together() {
+        let visitors = Visitors::default();
+        let address = |number: usize| IpAddr::V6(((0x2001_0db8 << 96) | number as u128).into());
+        let visits: Vec<Visit> =
+            (0..2 * MAX_CONNECTIONS_OF_ONE).filter_map(|host| visitors.admit(address(host))).collect();
+        assert_eq!((visits.len(), visitors.counts().len()), (MAX_CONNECTIONS_OF_ONE, 1));
+        let mapped: IpAddr = "::ffff:10.0.0.1".parse().expect("an address");
+        assert_eq!(network_of(mapped), IpAddr::from([10, 0, 0, 1]));
+    }
 
     #[test]
     fn connections_are_limited_and_given_back() {

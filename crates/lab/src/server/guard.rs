@@ -58,12 +58,12 @@ impl Guard {
 
     /// The cookie to set for a request whose address has this query, if it has the token.
     ///
-    /// A browser sends it along when it is led here from elsewhere: the address is opened by a file of its user's. What
-    /// other sites may do with it, `check_origin` decides.
+    /// It is strict: other ports of the host share cookies, and pages of other sites must not make a browser show the
+    /// token to whoever listens there.
     pub(super) fn admission(&self, query: &str) -> Option<String> {
         let token = self.token.as_deref()?;
         let given = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "token")?.1;
-        is_same(&given, token).then(|| format!("{}={token}; HttpOnly; SameSite=Lax; Path=/", self.cookie()))
+        is_same(&given, token).then(|| format!("{}={token}; HttpOnly; SameSite=Strict; Path=/", self.cookie()))
     }
 
     /// Checks the host and the origin of a request.
@@ -170,7 +170,7 @@ mod tests {
     fn the_token_admits_and_nothing_else() {
         let guard = guard(&[]);
         let cookie = guard.admission("token=secret").expect("it is the token");
-        assert_eq!(cookie, "hustings-lab-8080=secret; HttpOnly; SameSite=Lax; Path=/");
+        assert_eq!(cookie, "hustings-lab-8080=secret; HttpOnly; SameSite=Strict; Path=/");
         assert_eq!(guard.admission("token=secreT"), None);
         assert_eq!(guard.admission(""), None);
         assert_eq!(guard.check_token(&headers(&[("cookie", "a=b; hustings-lab-8080=secret")])), Ok(()));

@@ -79,16 +79,9 @@ async fn admit(
         && let Some(cookie) = request.uri().query().and_then(|query| guard.admission(query))
         && let Ok(cookie) = HeaderValue::from_str(&cookie)
     {
-        let to = if request.uri().query().is_some_and(|query| query.split('&').any(|key| key == "big")) {
-            "/?big"
-        } else {
-            "/"
-        };
-        return (
-            StatusCode::SEE_OTHER,
-            [(header::LOCATION, HeaderValue::from_static(to)), (header::SET_COOKIE, cookie)],
-        )
-            .into_response();
+        let mut response = assets::enter();
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        return response;
     }
     if let Err(refused) = guard.check_token(request.headers()) {
         return refuse(refused);

@@ -187,7 +187,15 @@ impl Page<'_> {
         let deadline = Instant::now() + PATIENCE;
         // The page answers between two of its frames, so this does not spin.
         let asked = format!("new Promise((done) => setTimeout(() => done(Boolean({expression})), 30))");
-        while self.eval(&asked) != json!(true) {
+        let params = json!({ "expression": asked, "returnByValue": true, "awaitPromise": true });
+        let is_true = || {
+            // It is an error if the page leads to another one meanwhile.
+            let result = self.chrome.call(Some(&self.session), "Runtime.evaluate", params.clone());
+            let Ok(result) = result else { return false };
+            assert!(result.get("exceptionDetails").is_none(), "{expression}: {}", result["exceptionDetails"]);
+            result["result"]["value"] == json!(true)
+        };
+        while !is_true() {
             assert!(Instant::now() < deadline, "still not true: {expression}\n{}", self.text("body"));
         }
     }

@@ -7,6 +7,7 @@ mod chrome;
 mod pictures;
 mod readable;
 
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrome::{Chrome, Page};
@@ -76,6 +77,7 @@ fn the_page() {
     stepping_back_restores_the_former_state(&server, &page);
     let shared = a_dropped_message_and_a_recovery(&server, &page);
     a_shared_address_shows_the_same_run(&server, &chrome, &page, &shared);
+    a_file_leads_to_the_page_and_no_other_site_does(&server, &chrome);
     the_keyboard_alone(&server, &page);
     lessons_comparisons_and_traces(&server, &page);
     checks::labels_and_contrast(&server, &page);
@@ -185,6 +187,27 @@ fn a_shared_address_shows_the_same_run(server: &Server, chrome: &Chrome, page: &
     let stranger = chrome.page();
     stranger.call("Page.navigate", json!({ "url": format!("{}/{shared}", server.origin()) }));
     stranger.wait("document.body && document.body.textContent.includes('no-token')");
+}
+
+/// `hustings lab` opens a private file that leads to the address with the token.
+fn a_file_leads_to_the_page_and_no_other_site_does(server: &Server, chrome: &Chrome) {
+    let page = chrome.page();
+    let follow = |url: &str| {
+        let mut file = tempfile::Builder::new().suffix(".html").tempfile().expect("a file");
+        let url = url.replace('&', "&amp;");
+        write!(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">").expect("there is room");
+        page.call("Page.navigate", json!({ "url": format!("file://{}", file.path().display()) }));
+        // The browser has read it when it is elsewhere.
+        page.wait("location.protocol === 'http:' && document.body");
+    };
+    follow(&server.url("a=bully&n=5&at=3"));
+    page.wait("document.documentElement.dataset.ready === 'yes'");
+    assert_eq!(page.eval("location.pathname + location.search"), json!("/"), "the token is not in the address");
+    assert!(page.eval("location.hash").as_str().is_some_and(|hash| hash.contains("a=bully")), "the run is");
+    assert_eq!(page.eval("document.cookie"), json!(""), "nor does the page know it");
+    // Another site that leads to the page shows it nothing: its server may be another one, on another port.
+    follow(&format!("{}/", server.origin()));
+    page.wait("document.body.textContent.includes('no-token')");
 }
 
 fn the_keyboard_alone(server: &Server, page: &Page<'_>) {
