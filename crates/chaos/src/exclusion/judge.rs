@@ -40,17 +40,17 @@ pub(crate) enum Violation {
 
 /// How long before an overlap a stall may be its cause: the lease that nobody could end in time.
 const LEASE_NS: u64 = 300_000_000;
+/// How much longer than the stalls that caused it an overlap may be: the killers must get round to it.
+const KILL_NS: u64 = 50_000_000;
 
 impl Violation {
-    /// Whether one of these stalls (beginning and end) happened while the earlier tenure should have been ended.
-    pub(crate) fn is_during(&self, stalls: &[(u64, u64)]) -> bool {
-        match self {
-            Violation::Overlap { earlier, later } => {
-                let (from, to) = (later.first.saturating_sub(LEASE_NS), earlier.last);
-                stalls.iter().any(|(begin, end)| *begin < to && *end > from)
-            }
-            Violation::Token { .. } => false,
-        }
+    /// Whether these stalls (beginning and end) explain it: they began before the later tenure did, while the earlier one
+    /// should have been ended, and it ended as soon as it could.
+    pub(crate) fn is_explained_by(&self, stalls: &[(u64, u64)]) -> bool {
+        let Violation::Overlap { earlier, later } = self else { return false };
+        let is_cause = |(begin, end): &&(u64, u64)| *begin < later.first && *end > later.first.saturating_sub(LEASE_NS);
+        let stalled: u64 = stalls.iter().filter(is_cause).map(|(begin, end)| end - begin).sum();
+        stalled > 0 && earlier.last - later.first <= stalled + KILL_NS
     }
 }
 
@@ -198,6 +198,25 @@ mod tests {
         assert_eq!(verdict.violations.len(), 2);
         let same_host = judge(&[tenure("a", 1, 100, 200), tenure("a", 2, 150, 300)]);
         assert_eq!(same_host.violations.len(), 1, "a host must not start a command beside its own");
+    }
+
+    #[test]
+    fn a_stall_explains_an_overlap_that_is_not_much_longer() {
+        const MS: u64 = 1_000_000;
+        // It lasts for `length` milliseconds, from 1,000 on.
+        let is_explained = |length: u64, stalls: &[(u64, u64)]| {
+            let (earlier, later) =
+                (tenure("a", 1, 0, 1_000_000 + length * 1_000), tenure("b", 2, 1_000_000, 3_000_000));
+            let stalls: Vec<(u64, u64)> = stalls.iter().map(|(from, to)| (from * MS, to * MS)).collect();
+            Violation::Overlap { earlier, later }.is_explained_by(&stalls)
+        };
+        assert!(is_explained(70, &[(990, 1_010)]));
+        assert!(is_explained(90, &[(900, 920), (990, 1_010)]), "both delayed it");
+        assert!(!is_explained(900, &[(1_400, 1_420)]), "it began in the middle");
+        assert!(!is_explained(10, &[(1_001, 1_021)]), "the work should have been dead before");
+        assert!(!is_explained(900, &[(990, 1_010)]), "it is far too short");
+        assert!(!is_explained(10, &[(600, 690)]), "it was over for longer than a lease");
+        assert!(!is_explained(10, &[]));
     }
 
     #[test]

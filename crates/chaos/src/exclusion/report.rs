@@ -29,10 +29,14 @@ impl Report<'_> {
         Conclusion::new(self.violations().len(), self.outcome.is_interrupted, is_stalled)
     }
 
-    /// Overlaps during which the machine itself stalled. Then all three killers were frozen at once, which nothing but
-    /// the token protects from, so these say nothing about the program.
+    /// Overlaps that a stall of the machine itself explains. Then all three killers were frozen at once, which nothing
+    /// but the token protects from, so these say nothing about the program.
     fn excused(&self) -> Vec<&Violation> {
-        self.verdict.violations.iter().filter(|violation| violation.is_during(&self.outcome.stall_times)).collect()
+        self.verdict
+            .violations
+            .iter()
+            .filter(|violation| violation.is_explained_by(&self.outcome.stall_times))
+            .collect()
     }
 
     /// What the judge found, and what the experiment noticed.
