@@ -8,7 +8,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hustings_cluster::api::{ChangeReason, Lease, MemberStatus, OfficeStatus, Reply, Request, Status};
+use hustings_cluster::api::{
+    Base64, ChangeReason, Lease, MemberStatus, OfficeStatus, Reply, Request, RequestError, StatePart, Status,
+};
 use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::Mode;
 use hustings_cluster::member::Role;
@@ -42,6 +44,8 @@ struct Client {
     heard: Vec<u8>,
     gone: bool,
     office: Option<String>,
+    /// What it has sent of a state.
+    state: Vec<u8>,
     /// The token it holds, and whether it was asked to stop.
     held: Option<(u64, bool)>,
 }
@@ -130,7 +134,8 @@ impl Node {
         loop {
             while let Ok((stream, _)) = listener.accept() {
                 stream.set_nonblocking(true)?;
-                self.clients.push(Client { stream, heard: Vec::new(), gone: false, office: None, held: None });
+                let (heard, state) = (Vec::new(), Vec::new());
+                self.clients.push(Client { stream, heard, gone: false, office: None, state, held: None });
             }
             let lock = File::create(self.folder.join("lock"))?;
             lock.lock()?;
@@ -152,7 +157,8 @@ impl Node {
 
     /// Answers the requests of a client.
     fn handle_requests(&self, client: &mut Client, table: &mut Table) {
-        let mut chunk = [0; 4096];
+        // A part of a state.
+        let mut chunk = vec![0; 1 << 20];
         match client.stream.read(&mut chunk) {
             Ok(0) => client.gone = true,
             Ok(length) => client.heard.extend_from_slice(&chunk[..length]),
@@ -176,6 +182,19 @@ impl Node {
                     client.send(&Reply::Status(Box::new(self.status())));
                     continue;
                 }
+                Ok(Request::PutState { office, token, bytes, offset, data }) => {
+                    client.state.truncate(offset as usize);
+                    client.state.extend_from_slice(&data.0);
+                    if client.state.len() as u64 == bytes && !self.store(&office, token, &client.state, table) {
+                        let (code, message) = ("stale-token".to_string(), String::new());
+                        client.send(&Reply::Error(RequestError { code, message }));
+                        continue;
+                    }
+                }
+                Ok(Request::GetState { office, .. }) => {
+                    client.send(&Reply::State { state: self.state(&office) });
+                    continue;
+                }
                 _ => client.gone = true,
             }
             client.send(&Reply::Done);
@@ -183,6 +202,28 @@ impl Node {
         if client.gone {
             self.release(client, table);
         }
+    }
+
+    /// Stores a state, beside the table: a file with the token and the bytes. Returns false if the token is not current.
+    fn store(&self, office: &str, token: u64, state: &[u8], table: &Table) -> bool {
+        let is_held = table.offices.get(office).is_some_and(|grant| grant.token == token && grant.until > now());
+        let bytes = [&token.to_le_bytes(), state].concat();
+        is_held && fs::write(self.folder.join(format!("state-{office}")), bytes).is_ok()
+    }
+
+    fn state(&self, office: &str) -> Option<StatePart> {
+        let bytes = fs::read(self.folder.join(format!("state-{office}"))).ok()?;
+        let (token, data) = bytes.split_first_chunk::<8>()?;
+        Some(StatePart {
+            revision: 0,
+            holder: String::new(),
+            token: u64::from_le_bytes(*token),
+            unix_ms: 0,
+            bytes: data.len() as u64,
+            crc32: 0,
+            offset: 0,
+            data: Base64(data.to_vec().into()),
+        })
     }
 
     /// Grants, renews and revokes the office of a client.

@@ -22,6 +22,8 @@ use crate::socket::Socket;
 const INTERVAL: Duration = Duration::from_millis(250);
 /// How long a keeper waits for an answer: its node may be frozen.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// How many states it stores at most before it reads one: the checker counts on a read soon.
+const MAX_STORED: u32 = 2;
 /// The size of states. One of the largest takes a dozen entries of the log, and a reply has room for it.
 const BYTES: (u64, u64) = (16, 200 << 10);
 
@@ -35,7 +37,7 @@ pub(crate) fn start(
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name(format!("{node}.keeper")).spawn(move || {
-        let mut keeper = Keeper { shared: &shared, node, offices, rng };
+        let mut keeper = Keeper { shared: &shared, node, offices, rng, stored: 0 };
         while !shared.is_over() {
             if let Ok(mut socket) = Socket::connect(&socket) {
                 // Whatever the error, the keeper connects again.
@@ -51,15 +53,24 @@ struct Keeper<'a> {
     node: String,
     offices: Vec<String>,
     rng: Rng,
+    /// How many states it has stored since it last read one.
+    stored: u32,
 }
 
 impl Keeper<'_> {
     fn work(&mut self, socket: &mut Socket) -> io::Result<()> {
         while !self.shared.is_over() {
             let office = self.offices[self.rng.below(self.offices.len() as u64) as usize].clone();
-            match self.shared.recorder.last_token(&office).filter(|_| self.rng.percent(40)) {
-                Some(token) => self.store(socket, office, token)?,
-                None => self.read(socket, office)?,
+            let stores = self.rng.percent(40) && self.stored < MAX_STORED;
+            match self.shared.recorder.last_token(&office).filter(|_| stores) {
+                Some(token) => {
+                    self.stored += 1;
+                    self.store(socket, office, token)?;
+                }
+                None => {
+                    self.stored = 0;
+                    self.read(socket, office)?;
+                }
             }
             self.shared.wait(INTERVAL);
         }

@@ -148,6 +148,7 @@ pub(crate) fn check(events: &[Event]) -> Verdict {
         violations.extend(reads::check(events, &tenures));
         violations.extend(read_order::check(events));
         violations.extend(states::check(events));
+        violations.extend(states::check_presence(scenario, events));
         violations.extend(vacancies::check(scenario, events, &tenures));
         violations.extend(certainty::check(scenario, events));
     }

@@ -5,10 +5,14 @@
 //! been acknowledged. A state whose outcome its keeper did not learn may take effect at any time while its token
 //! holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Rule, Violation, seconds};
-use crate::history::{Event, StoreOutcome};
+use super::{Rule, Violation, phases, seconds};
+use crate::history::{Event, Scenario, StoreOutcome};
+
+/// In a recovery phase of this length, in nanoseconds, every keeper gets to read a state, even if it still waits for an
+/// answer from before.
+pub(crate) const READ_TIME: u64 = 6_000_000_000;
 
 /// A state that somebody stored, or tried to.
 struct Stored {
@@ -69,6 +73,35 @@ pub(super) fn check(events: &[Event]) -> Vec<Violation> {
     violations
 }
 
+/// Fails if there was nothing to check: nodes that answer no question about states violate no rule above.
+pub(super) fn check_presence(scenario: &Scenario, events: &[Event]) -> Vec<Violation> {
+    let long: Vec<_> =
+        phases::recoveries(events).into_iter().filter(|phase| phase.to - phase.from >= READ_TIME).collect();
+    let violation = |at: u64, what: String| Violation { rule: Rule::State, at, what };
+    let mut violations = Vec::new();
+    for phase in &long {
+        let read: BTreeSet<&str> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::StateRead { node, began, at, .. } if *began >= phase.from && *at <= phase.to => Some(&**node),
+                _ => None,
+            })
+            .collect();
+        let silent = scenario.nodes.iter().filter(|node| !read.contains(node.name.as_str()));
+        violations.extend(silent.map(|node| {
+            violation(
+                phase.from,
+                format!("{} gave no state that a majority confirmed, although all faults were healed", node.name),
+            )
+        }));
+    }
+    let is_stored = |event: &Event| matches!(event, Event::Stored { outcome: StoreOutcome::Done, .. });
+    if let Some(phase) = long.last().filter(|_| !events.iter().any(is_stored)) {
+        violations.push(violation(phase.from, "no state was stored in the whole run".to_string()));
+    }
+    violations
+}
+
 fn check_answer(answer: &Answer<'_>, stored: &BTreeMap<u64, Stored>) -> Option<Violation> {
     let read = answer.number.and_then(|number| stored.get(&number));
     let problem = match (answer.number, read) {
@@ -96,6 +129,7 @@ fn check_answer(answer: &Answer<'_>, stored: &BTreeMap<u64, Stored>) -> Option<V
 mod tests {
     use super::super::fixtures::*;
     use super::super::{Rule, check};
+    use super::{READ_TIME, check_presence};
     use crate::history::Event;
     use crate::history::StoreOutcome::{self, Done, Refused, Unknown};
 
@@ -140,5 +174,33 @@ mod tests {
         let (node, office) = ("n2".to_string(), "x".to_string());
         let damaged = Event::StateRead { node, office, token: 5, number: None, is_damaged: true, began: 1, at: 2 };
         assert_eq!(found(&[damaged]), [Rule::State]);
+    }
+
+    /// A recovery phase of this length in which these nodes give a state, after one was stored with this outcome.
+    fn recovered(length: u64, nodes: &[&str], outcome: StoreOutcome) -> Vec<Rule> {
+        let from = 10;
+        let mut events = vec![Event::Scenario(scenario()), stored(1, 5, outcome, 1, 2), Event::Recovery { at: from }];
+        events.extend(nodes.iter().map(|node| Event::StateRead {
+            node: node.to_string(),
+            office: "x".to_string(),
+            token: 5,
+            number: Some(1),
+            is_damaged: false,
+            began: from,
+            at: from + 1,
+        }));
+        events.push(Event::RecoveryOver { at: from + length });
+        let found = check_presence(&scenario(), &events);
+        found.into_iter().map(|violation| violation.rule).collect()
+    }
+
+    #[test]
+    fn every_node_gives_states_when_all_faults_are_healed() {
+        let all = ["n1", "n2", "n3"];
+        assert_eq!(recovered(READ_TIME, &all, Done), []);
+        assert_eq!(recovered(READ_TIME, &all[..2], Done), [Rule::State]);
+        assert_eq!(recovered(READ_TIME, &[], Done), [Rule::State; 3]);
+        assert_eq!(recovered(READ_TIME - 1, &[], Done), [], "there was too little time");
+        assert_eq!(recovered(READ_TIME, &all, Unknown), [Rule::State], "nothing was stored");
     }
 }
