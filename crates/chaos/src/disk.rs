@@ -117,9 +117,7 @@ impl Disks {
         };
         let path = self.data(node).join(&name);
         let mut bytes = fs::read(&path)?;
-        // Most of a log is empty.
-        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(bytes.len(), |last| last + 1);
-        let place = number / 16 % used.max(1) as u64;
+        let place = number / 16 % used(&bytes).max(1) as u64;
         if let Some(byte) = bytes.get_mut(place as usize) {
             *byte ^= 1 << (number / 2 % 8);
         }
@@ -139,6 +137,12 @@ impl Disks {
         Ok(())
     }
 
+    /// By how many bytes a node's log has grown since the copy was made. 0 if the log was rewritten.
+    pub(crate) fn grown(&self, node: usize) -> io::Result<usize> {
+        let used = |folder: PathBuf| Ok::<_, io::Error>(used(&fs::read(folder.join(LOG))?));
+        Ok(used(self.data(node))?.saturating_sub(used(self.folders[node].join(COPY))?))
+    }
+
     /// Puts the copy in the place of a stopped node's data.
     pub(crate) fn roll_back(&self, node: usize) -> io::Result<()> {
         self.wipe(node)?;
@@ -154,6 +158,11 @@ impl Drop for Disks {
             let _ = run(Command::new("umount").arg("--lazy").arg(place));
         }
     }
+}
+
+/// How many bytes of a file are used. Most of a log is empty.
+fn used(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(bytes.len(), |last| last + 1)
 }
 
 fn mount(place: &Path, size: usize) -> io::Result<()> {
@@ -196,6 +205,10 @@ mod tests {
         let before = [b'x'; 64];
         fs::write(&log, before).expect("room again");
         disks.save(0).expect("copied");
+        assert_eq!(disks.grown(0).expect("both are there"), 0);
+        fs::write(&log, [&[b'x'; 80][..], &[0; 1_000]].concat()).expect("room");
+        assert_eq!(disks.grown(0).expect("both are there"), 16, "what is empty does not count");
+        fs::write(&log, before).expect("room");
         assert_eq!(disks.flip_bit(0, 1234).expect("there is a log"), LOG);
         let after = fs::read(&log).expect("it is there");
         let flipped: u32 = after.iter().zip(before).map(|(after, before)| (after ^ before).count_ones()).sum();

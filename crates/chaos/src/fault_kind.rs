@@ -188,11 +188,6 @@ impl FaultKind {
     pub(crate) fn loses_disk(self) -> bool {
         matches!(self, FaultKind::Wipe | FaultKind::BitRot | FaultKind::Rollback)
     }
-
-    /// Whether it is injected only if the command line names it: nodes do not notice an earlier copy of their folder.
-    pub(crate) fn is_on_request(self) -> bool {
-        self == FaultKind::Rollback
-    }
 }
 
 impl fmt::Display for FaultKind {

@@ -253,6 +253,8 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
         _ if plan.aimed => plan.lease * 3 / 2,
         // A state must be stored meanwhile.
         FaultKind::DiskTight | FaultKind::DiskError | FaultKind::Shortage => 500,
+        // The node must start, catch up and store something that the others hear of.
+        FaultKind::Rollback => 1_000,
         _ => 20,
     };
     let lasts = rng.log_uniform(shortest, longest.max(shortest));

@@ -206,7 +206,7 @@ fn kinds(run: &Run) -> Vec<FaultKind> {
     // Of two nodes, none can be removed while it is down.
     let possible = |kind: &FaultKind| {
         let has_device = *kind != FaultKind::DiskError || run.disks == DiskKind::Device;
-        (!kind.loses_disk() || run.nodes > 2) && !kind.is_on_request() && has_device
+        (!kind.loses_disk() || run.nodes > 2) && has_device
     };
     match run.target() {
         _ if run.faults.is_some() => run.faults.clone().unwrap_or_default(),

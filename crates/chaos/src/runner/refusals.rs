@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::thread;
+use std::time::Duration;
 
 use super::{POLL_INTERVAL, Runner, TIMEOUT};
 use crate::clock;
@@ -10,6 +11,11 @@ use crate::disk::LOG;
 use crate::reader;
 use crate::socket::Socket;
 
+/// How much a node must have stored that an earlier copy lacks, in bytes: a part of a state, and not only what it notes
+/// about others.
+const FORGOTTEN: usize = 16 << 10;
+/// How long a node may take to tell all others what it has stored: several heartbeats.
+const HEARTBEATS: Duration = Duration::from_millis(500);
 /// What a node says that finds a damaged file.
 const DAMAGED: &str = "damaged";
 
@@ -41,9 +47,16 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Gives a node an earlier copy of its folder. It must notice that it has forgotten something.
+    /// Gives a node an earlier copy of its folder. It must notice that it has forgotten something, if it has, and if it
+    /// had the time to tell the others what it stored: it does so with its heartbeats.
     pub(super) fn roll_back(&mut self, episode: usize) -> io::Result<()> {
         let Some(&node) = self.targets.get(&episode) else { return Ok(()) };
+        let name = self.scenario.nodes[node].name.clone();
+        if self.cluster.disks.grown(node)? < FORGOTTEN {
+            self.record_fault("rollback", &format!("{name} has stored too little since the copy, which is not used"));
+            return self.end_episode(episode);
+        }
+        thread::sleep(HEARTBEATS);
         self.cluster.nodes.kill(node)?;
         self.cluster.disks.roll_back(node)?;
         self.start_node(node)?;
@@ -52,7 +65,6 @@ impl Runner<'_> {
             self.membership_change.iter_mut().for_each(|change| change.has_ended = true);
             return Ok(());
         }
-        let name = &self.scenario.nodes[node].name;
         self.outcome.problems.push(format!("{name} runs with an earlier copy of its folder"));
         self.end_episode(episode)
     }
