@@ -204,7 +204,7 @@ impl Node {
         }
     }
 
-    /// Stores a state, beside the table: a file with the token and the bytes. Returns false if the token is not current.
+    /// Stores a state beside the table: a file with the token and the bytes. Returns false if the token is not current.
     fn store(&self, office: &str, token: u64, state: &[u8], table: &Table) -> bool {
         let is_held = table.offices.get(office).is_some_and(|grant| grant.token == token && grant.until > now());
         let bytes = [&token.to_le_bytes(), state].concat();

@@ -44,8 +44,8 @@ const LEASE_NS: u64 = 300_000_000;
 const KILL_NS: u64 = 50_000_000;
 
 impl Violation {
-    /// Whether these stalls (beginning and end) explain it: they began before the later tenure did, while the earlier one
-    /// should have been ended, and it ended as soon as it could.
+    /// Whether these stalls (beginning and end) explain it: they began before the later tenure did, while the earlier
+    /// one should have been ended, and it ended as soon as it could.
     pub(crate) fn is_explained_by(&self, stalls: &[(u64, u64)]) -> bool {
         let Violation::Overlap { earlier, later } = self else { return false };
         let is_cause = |(begin, end): &&(u64, u64)| *begin < later.first && *end > later.first.saturating_sub(LEASE_NS);

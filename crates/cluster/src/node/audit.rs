@@ -29,7 +29,7 @@ pub struct RefusalLimit {
 }
 
 impl RefusalLimit {
-    /// Adds to the line of a refusal how many were not logged since the last one; `None` if this one is not to be logged.
+    /// Adds to the line of a refusal how many were not logged since the last one; `None` if this one must not be.
     pub fn admit(&mut self, line: impl fmt::Display, now: Timestamp) -> Option<String> {
         if now >= self.began + REFUSAL_PERIOD || self.count == 0 {
             (self.began, self.count) = (now, 0);

@@ -23,7 +23,7 @@ use crate::wire::{Message, Relay, Seal};
 pub(crate) fn skip(reason: &str) {
     let is_required = std::env::var_os("HUSTINGS_REQUIRE_TOOLS").is_some_and(|value| value == "1");
     assert!(!is_required, "must not be skipped: {reason}");
-    // Past the test harness, which hides what a test that passes prints. Without standard error there is nobody to tell.
+    // Past the test harness, which hides what tests that pass print. Without standard error there is nobody to tell.
     let _ = writeln!(io::stderr(), "SKIPPED: {reason}");
 }
 

@@ -191,8 +191,8 @@ pub(crate) async fn list(State(state): State<Shared>, Params(params): Params<Lis
     Ok(json::ok(&StatePage { states: states.into_iter().map(Into::into).collect(), next }))
 }
 
-/// Fails unless the caller names its session, which holds the office with this token, or is an operator. The token alone
-/// proves nothing: everybody who may read can see it.
+/// Fails unless the caller names its session, which holds the office with this token, or is an operator. The token
+/// alone proves nothing: everybody who may read can see it.
 fn check_holder(
     state: &Shared,
     caller: &Caller,

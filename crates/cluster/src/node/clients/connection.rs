@@ -135,8 +135,8 @@ impl Client {
         false
     }
 
-    /// Reads bytes, and the descriptors that come with them: all that there may be, because the kernel closes the others
-    /// in this thread. Of those of an operator, the last one counts.
+    /// Reads bytes, and the descriptors that come with them: all that there may be, because the kernel closes the
+    /// others in this thread. Of those of an operator, the last one counts.
     fn receive(&mut self, chunk: &mut [u8], disposer: &Disposer) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
         let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -271,8 +271,8 @@ impl Harness {
     }
 }
 
-/// To close one may take as long as whoever passed it wants, and the last one to close it may be the kernel on behalf of
-/// the node's thread.
+/// To close one may take as long as whoever passed it wants, and the last one to close it may be the kernel on behalf
+/// of the node's thread.
 #[test]
 fn the_node_closes_no_descriptor_itself() {
     use std::os::fd::AsFd;
