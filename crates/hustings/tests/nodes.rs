@@ -7,6 +7,7 @@ mod processes;
 
 mod certificates;
 mod cluster;
+mod debug_bundle;
 mod disks;
 mod elector;
 mod http;

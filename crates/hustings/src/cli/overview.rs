@@ -13,7 +13,7 @@ const TOGETHER: &[(&[&str], &str)] = &[
     (&["status", "metrics", "trace"], "Show members, counters, messages"),
     (&["leader", "watch", "history"], "Show who holds an office, and since when"),
     (&["resign", "transfer", "pause", "resume"], "Hand over, suspend, resume"),
-    (&["members", "config", "backup", "recover"], "Change, check, copy, recover"),
+    (&["members", "config", "backup", "recover", "debug"], "Change, copy, recover"),
     (&["sweep", "plot"], "Run an experiment of many elections; draw its charts"),
     (&["completions", "man"], "Print shell completions, or manual pages"),
 ];

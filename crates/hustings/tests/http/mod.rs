@@ -73,13 +73,13 @@ impl HttpCluster {
     }
 }
 
-fn append(path: &Path, text: &str) {
+pub(crate) fn append(path: &Path, text: &str) {
     let before = fs::read_to_string(path).expect("it was written");
     fs::write(path, before + text).expect("it can be written");
 }
 
 /// Writes a token file with one token for each right. Returns the tokens for `campaign` and `operate`.
-fn write_tokens(path: &Path) -> (String, String) {
+pub(crate) fn write_tokens(path: &Path) -> (String, String) {
     let _ = fs::remove_file(path);
     let token = |name, right| add_token(Some(path), name, right).expect("the folder is ours").secret;
     (token("jobs", TokenRight::Campaign), token("ops", TokenRight::Operate))

@@ -83,6 +83,9 @@ pub(crate) enum ClusterFailure {
     /// A data folder could not be inspected, copied or recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
+    /// An archive could not be written, or a file for it not be read.
+    #[error("{}: {error}", path.display())]
+    BundleFile { path: PathBuf, error: std::io::Error },
     /// A file with a trace could not be read.
     #[error("{path}: {problem}")]
     TraceFile { path: String, problem: String },
@@ -107,7 +110,10 @@ impl ClusterFailure {
         match self {
             ClusterFailure::Config(error) => config_exit(error),
             ClusterFailure::Bootstrap(error) => bootstrap_exit(error),
-            ClusterFailure::TraceFile { .. } => (Exit::CouldNot, None),
+            ClusterFailure::BundleFile { error, .. } if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                (Exit::WrongUse, Some("name a file that does not exist".to_string()))
+            }
+            ClusterFailure::TraceFile { .. } | ClusterFailure::BundleFile { .. } => (Exit::CouldNot, None),
             ClusterFailure::Merge(MergeError::UnknownClock(..)) => {
                 let help = "take the traces while the nodes are connected, at least a second after they have started";
                 (Exit::CouldNot, Some(help.to_string()))

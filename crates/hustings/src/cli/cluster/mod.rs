@@ -4,6 +4,7 @@ mod backup;
 mod bench;
 mod change;
 mod config;
+mod debug;
 mod failure;
 mod init;
 mod members;
@@ -74,6 +75,8 @@ pub(crate) enum ClusterCommand {
     Backup(backup::BackupArgs),
     /// Continue a cluster that has lost its majority, from one data folder.
     Recover(recover::RecoverArgs),
+    /// Collect what nodes know into one archive.
+    Debug(debug::DebugArgs),
     /// Make a bearer token for the HTTP API.
     Token(token::TokenArgs),
 }
@@ -114,6 +117,7 @@ pub(crate) fn run(command: ClusterCommand, known: &Algorithms, console: &mut Con
         ClusterCommand::Config(args) => config::run(&args, algorithms, console),
         ClusterCommand::Backup(args) => backup::run(&args, console),
         ClusterCommand::Recover(args) => recover::run(&args, algorithms, console),
+        ClusterCommand::Debug(args) => debug::run(&args, algorithms, console),
         ClusterCommand::Token(args) => token::run(&args, console),
     }
 }
