@@ -16,6 +16,7 @@ mod lab_cluster;
 mod live_page;
 mod monitoring;
 mod operations;
+mod pages;
 mod readme;
 mod recipes;
 mod recover;

@@ -33,11 +33,11 @@ fn console_block(page: &str, heading: &str) -> (String, Vec<String>) {
 }
 
 /// A line without what differs from run to run: token, time and spacing.
-fn pattern(line: &str) -> String {
-    let word = |word: &str| match word {
+pub(crate) fn pattern(line: &str) -> String {
+    let word = |word: &str| match word.trim_end_matches([';', ',', ')']) {
         number if number.parse::<u64>().is_ok() => "NUMBER".to_string(),
         time if time.starts_with("20") && time.ends_with('Z') => "TIME".to_string(),
-        other => other.to_string(),
+        _ => word.to_string(),
     };
     line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
