@@ -21,6 +21,7 @@ mod readme;
 mod recipes;
 mod recover;
 mod rights;
+mod rolling;
 mod run;
 mod state;
 mod up;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     user: Option<u32>,
     /// What nodes are started with: a program and its first arguments.
     launcher: Vec<String>,
+    /// The program that nodes are.
+    program: PathBuf,
 }
 
 /// The binary, without the `HUSTINGS_*` variables of the environment.
@@ -48,9 +50,14 @@ fn ran(output: std::process::Output) -> Ran {
 impl Cluster {
     /// Creates a cluster of these members (`name` or `name,priority=3`), with further options for `init`.
     pub(crate) fn new(members: &[&str], options: &[&str]) -> Cluster {
+        Cluster::made_by(Path::new(env!("CARGO_BIN_EXE_hustings")), members, options)
+    }
+
+    /// The same, with another version of the program.
+    pub(crate) fn made_by(program: &Path, members: &[&str], options: &[&str]) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder for the cluster");
         let ports = free_ports(members.len());
-        let mut init = hustings();
+        let mut init = hustings_command(program);
         init.arg("init").arg(folder.path().join("c")).args(["--cluster", "test"]).args(options);
         for (member, port) in members.iter().zip(ports) {
             let (name, rest) = member.split_at(member.find(',').unwrap_or(member.len()));
@@ -58,7 +65,8 @@ impl Cluster {
         }
         let ran = finished(&mut init);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        Cluster { folder, running: BTreeMap::new(), user: None, launcher: Vec::new() }
+        let (running, program) = (BTreeMap::new(), program.to_path_buf());
+        Cluster { folder, running, user: None, launcher: Vec::new(), program }
     }
 
     /// The folder of everything.
@@ -74,6 +82,11 @@ impl Cluster {
     /// From now on, nodes are started by a program with these arguments, which becomes the node or waits for it.
     pub(crate) fn run_nodes_with(&mut self, launcher: &[&str]) {
         self.launcher = launcher.iter().map(|word| word.to_string()).collect();
+    }
+
+    /// From now on, nodes are started with this program.
+    pub(crate) fn use_program(&mut self, program: &Path) {
+        self.program = program.to_path_buf();
     }
 
     /// The process of a member.
@@ -127,10 +140,10 @@ impl Cluster {
         for name in names {
             let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).expect("the folder is ours");
             let mut node = match self.launcher.split_first() {
-                None => hustings(),
+                None => hustings_command(&self.program),
                 Some((program, arguments)) => {
                     let mut node = hustings_command(program);
-                    node.args(arguments).arg(env!("CARGO_BIN_EXE_hustings"));
+                    node.args(arguments).arg(&self.program);
                     node
                 }
             };
