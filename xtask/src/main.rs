@@ -1,7 +1,7 @@
 //! The two commands that every change passes: `cargo xtask check` reads only, `cargo xtask fix` rewrites what can be
 //! rewritten. Both stop at the first step that fails. `cargo xtask advisories refresh` renews the copy of advisories,
 //! `cargo xtask surface` measures the crates, and `cargo xtask mutants` takes guards out to see whether tests notice.
-//! `cargo xtask package` builds packages.
+//! `cargo xtask package` builds packages, and `cargo xtask release` everything that a release consists of.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod advisories;
@@ -11,6 +11,8 @@ mod licences;
 mod mutants;
 mod package;
 mod policy;
+mod release;
+mod sbom;
 mod shipped;
 mod steps;
 mod surface;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Ok(Request::Refresh(database)) => exit(advisories::refresh(root(), &database)),
         Ok(Request::Surface) => exit(surface::print(root())),
         Ok(Request::Package(options)) => exit(package::run(root(), &options)),
+        Ok(Request::Release(options)) => exit(release::run(root(), &options)),
         Ok(Request::Mutants(only)) => exit(mutants::run(root(), only.as_deref())),
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
@@ -65,6 +68,8 @@ enum Request {
     Surface,
     /// Builds the packages.
     Package(package::Options),
+    /// Makes a release.
+    Release(release::Options),
     /// Takes out the guards whose names contain this, or all.
     Mutants(Option<String>),
 }
@@ -83,10 +88,11 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         "mutants" if names.len() <= 1 => return Ok(Request::Mutants(names.first().cloned())),
         "mutants" => return Err("`mutants` takes a part of a name, or nothing".to_string()),
         "package" => return package::Options::parse(names).map(Request::Package),
+        "release" => return release::Options::parse(names).map(Request::Release),
         "help" => return Ok(Request::Help),
         other => {
             return Err(format!(
-                "there is no command `{other}`; allowed: check, fix, advisories, surface, mutants, package"
+                "there is no command `{other}`; allowed: check, fix, advisories, surface, mutants, package, release"
             ));
         }
     };
@@ -118,7 +124,9 @@ fn help() -> String {
          cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n       \
          cargo xtask surface                          counts the public items and lines of each crate\n       \
          cargo xtask mutants [NAME]                   takes out one guard at a time: does its test fail?\n       \
-         cargo xtask package [--binary FILE] [--test] builds a .deb and a tarball, and installs them in a container\n\n\
+         cargo xtask package [--binary FILE] [--test] builds a .deb and a tarball, and installs them in a container\n       \
+         cargo xtask release VERSION [--dry-run] [--out DIR] [--binary FILE]\n                                                    \
+         makes tag, notes, packages, checksums and a bill of materials\n\n\
          Without a step: all of them, in this order, up to the first that fails.\n\n\
          Steps of check:\n{}\nSteps of fix:\n{}",
         list(CHECK),
@@ -144,6 +152,7 @@ mod tests {
             Request::Surface => Ok(vec!["surface"]),
             Request::Mutants(_) => Ok(vec!["mutants"]),
             Request::Package(_) => Ok(vec!["package"]),
+            Request::Release(_) => Ok(vec!["release"]),
         }
     }
 
@@ -166,7 +175,8 @@ mod tests {
     fn wrong_names_are_told_what_is_allowed() {
         assert_eq!(
             names(&["chek"]),
-            Err("there is no command `chek`; allowed: check, fix, advisories, surface, mutants, package".to_string())
+            Err("there is no command `chek`; allowed: check, fix, advisories, surface, mutants, package, release"
+                .to_string())
         );
         let error = names(&["fix", "tidy"]).unwrap_err();
         assert!(error.starts_with("`fix` has no step `tidy`; allowed: "), "{error}");

@@ -159,16 +159,16 @@ fn deb(root: &Path, out: &Path, stage: &Path, version: &str) -> Result<PathBuf, 
     Ok(path)
 }
 
-fn told(path: &Path) -> impl FnOnce(std::io::Error) -> String {
+pub(crate) fn told(path: &Path) -> impl FnOnce(std::io::Error) -> String {
     move |error| format!("{}: {error}", path.display())
 }
 
-fn call(command: &mut Command) -> Result<(), String> {
+pub(crate) fn call(command: &mut Command) -> Result<(), String> {
     let status = command.status().map_err(|error| format!("{command:?} could not be started: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}")) }
 }
 
-fn output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?} could not be started: {error}"))?;
     if !output.status.success() {
         return Err(format!("{command:?} failed: {}", output.status));
