@@ -82,6 +82,43 @@ fn writes_the_trace_to_a_file_and_the_report_to_standard_output() {
     }
 }
 
+/// A link stays, and the program's own output is no file that could be replaced.
+#[test]
+fn a_trace_goes_through_a_link_to_the_standard_output() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let (link, file) = (folder.path().join("link"), folder.path().join("out"));
+    std::os::unix::fs::symlink("/proc/self/fd/1", &link).expect("the folder is ours");
+    let to = link.to_str().expect("the path is UTF-8");
+    let line = ["sim", "cr", "--trace", "jsonl", "--trace-to", to];
+    let (trace, report) = (binary(&["sim", "cr", "--trace", "jsonl"]).out, binary(&["sim", "cr"]).out);
+    assert_eq!(binary(&line).out, format!("{trace}{report}"));
+    let out = std::fs::File::create(&file).expect("the folder is ours");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_hustings")).args(line).stdout(out).status();
+    assert!(status.expect("the binary can be started").success());
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), format!("{trace}{report}"));
+    assert_eq!(std::fs::read_link(&link).expect("it is still a link"), std::path::Path::new("/proc/self/fd/1"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_run_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("trace");
+    let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_hustings"));
+    run.args(["sim", "cr", "-n", "10000", "--ids", "descending", "--trace", "jsonl", "--trace-to"]).arg(&path);
+    let mut run = run.stdout(std::process::Stdio::null()).spawn().expect("the binary can be started");
+    let open_files = format!("/proc/{}/fd", run.id());
+    let is_ours = |file: std::path::PathBuf| std::fs::read_link(file).is_ok_and(|to| to.starts_with(folder.path()));
+    let writes = || std::fs::read_dir(&open_files).is_ok_and(|files| files.flatten().any(|file| is_ours(file.path())));
+    while !writes() {
+        assert_eq!(run.try_wait().expect("it is our child"), None, "it ended before it was killed");
+        std::thread::yield_now();
+    }
+    run.kill().expect("it is our child");
+    run.wait().expect("it is our child");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
+}
+
 #[test]
 fn replays_a_recorded_run_and_rejects_a_changed_one() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
