@@ -22,6 +22,12 @@ use crate::state::Shared;
 /// How often a state that changes while it is read is read again.
 const MAX_ATTEMPTS: usize = 20;
 
+/// The bytes of a state.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[allow(dead_code, reason = "describes a body")]
+pub(crate) struct Bytes(Vec<u8>);
+
 /// A state that was stored.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct StoredView {
@@ -78,7 +84,7 @@ pub(crate) struct StatePage {
 /// A new holder reads it before it acts. `ETag` changes with every state that is stored.
 #[utoipa::path(get, path = "/v1/offices/{office}/state", operation_id = "get-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")),
-    responses((status = 200, description = "The bytes of the state.", body = String, content_type = "application/octet-stream",
+    responses((status = 200, description = "The bytes of the state.", body = inline(Bytes), content_type = "application/octet-stream",
         headers(("Hustings-Token" = u64, description = "The token of the holder that stored it."),
             ("ETag" = String, description = "Changes with every state that is stored.")))))]
 pub(crate) async fn get(State(state): State<Shared>, Office(office): Office) -> ApiResult {
@@ -111,10 +117,10 @@ pub(crate) async fn get(State(state): State<Shared>, Office(office): Office) -> 
 /// new one, never a part of it.
 #[utoipa::path(put, path = "/v1/offices/{office}/state", operation_id = "put-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
-        ("Hustings-Token" = u64, Header, description = "The token of the holder."),
+        ("Hustings-Token" = String, Header, pattern = "^[0-9]{1,20}$", description = "The token of the holder, a number."),
         ("Hustings-Session" = Option<String>, Header, description = "The session that holds the office; absent if an \
             operator asks.")),
-    request_body(content = String, content_type = "application/octet-stream", description = "The state, at most 1 MiB."),
+    request_body(content = inline(Bytes), content_type = "application/octet-stream", description = "The state, at most 1 MiB."),
     responses((status = 200, description = "The state is stored.", body = StoredView)))]
 pub(crate) async fn put(
     State(state): State<Shared>,
@@ -151,7 +157,8 @@ pub(crate) async fn put(
 /// Without a token, the caller needs the right to operate, and no holder is asked.
 #[utoipa::path(delete, path = "/v1/offices/{office}/state", operation_id = "delete-state", tag = "states",
     params(("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"),
-        ("Hustings-Token" = Option<u64>, Header, description = "The token of the holder; absent if an operator asks."),
+        ("Hustings-Token" = Option<String>, Header, pattern = "^[0-9]{1,20}$",
+            description = "The token of the holder, a number; absent if an operator asks."),
         ("Hustings-Session" = Option<String>, Header, description = "The session that holds the office; absent if an \
             operator asks.")),
     responses((status = 200, description = "The state is deleted.", body = DeletedView)))]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, broadcast};
 use tokio::time::timeout;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::extract::{Office, Params};
@@ -27,13 +27,39 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// clients take a block of its own for an event without data.
 const RETRY: &str = "retry: 1000\n";
 
+/// One event of the stream.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "describes what is written as text")]
+pub(crate) struct WatchEvent {
+    event: WatchEventKind,
+    /// Names the change of the office. A gap has none.
+    #[schema(nullable = false)]
+    id: Option<String>,
+    /// How long to wait before connecting again, in milliseconds. Only in the first event.
+    #[schema(nullable = false)]
+    retry: Option<u32>,
+    /// JSON: an `OfficeView`, a `ChangeView` if the event is `missed`, or the reason of a gap.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
+
+/// What an event tells: the state of the office, a change that the client missed, or that such changes are not known.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[allow(dead_code, reason = "describes what is written as text")]
+enum WatchEventKind {
+    Office,
+    Missed,
+    Gap,
+}
+
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WatchParams {
     /// Instead of the header `Last-Event-ID`, for clients that cannot set it.
     #[serde(rename = "last-event-id")]
-    #[param(rename = "last-event-id", pattern = r"^[0-9]{1,20}\.[01]$")]
+    #[param(rename = "last-event-id", pattern = r"^([0-9]{1,20}\.[01])?$")]
     last_event_id: Option<String>,
 }
 
@@ -44,10 +70,10 @@ pub(crate) struct WatchParams {
 #[utoipa::path(get, path = "/v1/offices/{office}/watch", operation_id = "watch-office", tag = "offices",
     params(
         ("office" = String, Path, pattern = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"), WatchParams,
-        ("Last-Event-ID" = Option<String>, Header, pattern = r"^[0-9]{1,20}\.[01]$",
-            description = "The id of the last event that the client received."),
+        ("Last-Event-ID" = Option<String>, Header, pattern = r"^([0-9]{1,20}\.[01])?$",
+            description = "The id of the last event that the client received; empty if there was none."),
     ),
-    responses((status = 200, description = "Events, without end.", body = String, content_type = "text/event-stream")))]
+    responses((status = 200, description = "Events, without end.", body = WatchEvent, content_type = "text/event-stream")))]
 pub(crate) async fn watch(
     State(state): State<Shared>,
     Office(office): Office,
@@ -75,11 +101,11 @@ pub(crate) async fn watch(
 
 fn last_event_id(parameter: Option<String>, headers: &HeaderMap) -> Result<Option<ChangeId>, ApiError> {
     let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_string());
-    // A browser sends an empty header if there was no event yet.
-    let Some(text) = header.or(parameter).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let id = ChangeId::parse(&text);
-    id.map(Some)
-        .ok_or_else(|| ApiError::new(Code::BadRequest, "the last event id is not one of this API, such as 17.0"))
+    // A browser sends an empty header if there was no event yet: then the parameter counts. Both must be ids.
+    let given = [header, parameter].into_iter().flatten().filter(|text| !text.is_empty());
+    let wrong = || ApiError::new(Code::BadRequest, "the last event id is not one of this API, such as 17.0");
+    let ids: Result<Vec<ChangeId>, ApiError> = given.map(|text| ChangeId::parse(&text).ok_or_else(wrong)).collect();
+    Ok(ids?.into_iter().next())
 }
 
 /// One client that watches one office.
