@@ -138,3 +138,67 @@ fn the_python_example_campaigns() {
     };
     take_turns(&with_long_lease(), start, "backup");
 }
+
+/// Runs lines of Python that use the module of the example.
+fn python(http: &HttpCluster, lines: &str) -> Command {
+    let mut command = Command::new("python3");
+    let start = "import sys\nimport hustings_http as h\nurl = sys.argv[1]\n";
+    command.env("PYTHONPATH", repository().join("examples/http")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.args(["-c", &format!("{start}{lines}"), &format!("http://127.0.0.1:{}", http.apis[0].port)]);
+    command.stdin(Stdio::piped());
+    command
+}
+
+/// The node stops answering while its client holds an office. The client says that the office is lost while it still
+/// has its time to stop, although a request may take longer than the lease.
+#[test]
+fn the_python_client_reports_a_loss_before_its_lease_ends() {
+    if !tool_is_there("python3", "apt-get install python3") {
+        return;
+    }
+    let http = HttpCluster::prepare(&["a"], "", |cluster| {
+        append(&cluster.config("a"), "\n[[office]]\nname = \"backup\"\nlease = \"4s\"\nstop = \"2s\"\n");
+    });
+    let lines = "
+session = h.Session(url, 'backup')
+while session.renew(wait_ms=1000) != 'held': pass
+ends = h.now() + 4
+print('held', flush=True)
+sys.stdin.read()
+while session.renew() == 'held': pass
+print('in-time' if session.state == 'lost' and h.now() < ends else 'late', flush=True)
+print(session.resign(), flush=True)
+";
+    let mut example = Example::start(&mut python(&http, lines));
+    example.wait_for("held");
+    http.cluster.signal("a", Signal::STOP);
+    drop(example.process.take_stdin());
+    let seen: Vec<String> = (0..2).filter_map(|_| example.lines.recv_timeout(TIMEOUT).ok()).collect();
+    http.cluster.signal("a", Signal::CONT);
+    assert_eq!(seen, ["in-time", "lost"]);
+}
+
+#[test]
+fn the_python_client_waits_as_long_as_it_is_told_and_resigns_twice() {
+    if !tool_is_there("python3", "apt-get install python3") {
+        return;
+    }
+    let http = with_long_lease();
+    let lines = "
+import threading
+holder, second = h.Session(url, 'backup', ttl_ms=60000), h.Session(url, 'backup', ttl_ms=60000)
+while holder.renew(wait_ms=1000) != 'held': pass
+def hold():
+    while holder.state == 'held': holder.renew(wait_ms=500)
+threading.Thread(target=hold, daemon=True).start()
+second.renew()
+connection = second._connection
+print(second.renew(wait_ms=6000), second._connection is connection, flush=True)
+copy = h.Session(url, 'backup')
+copy._session = second._session
+print(copy.resign(), second.resign(), second.resign(), flush=True)
+";
+    let output = python(&http, lines).stderr(Stdio::piped()).output().expect("it can be started");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "waiting True\nresigned resigned resigned\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
