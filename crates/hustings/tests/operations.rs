@@ -5,7 +5,9 @@ use crate::processes;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::Stdio;
 
 use common::inside;
@@ -47,7 +49,98 @@ fn a_configuration_is_checked_and_shown_with_the_origin_of_each_value() {
     cluster.edit(&["a"], "lease = \"1ms\"", "lease = \"300ms\"");
     fs::copy(cluster.folder().join("b/node.crt"), cluster.folder().join("a/node.crt")).expect("it is ours");
     let bad = inside(&["config", "check", file]);
-    assert!(bad.code == 3 && bad.err.contains("keys may not be consistent"), "{}", bad.err);
+    assert!(bad.code == 2 && bad.err.contains("keys may not be consistent"), "{}", bad.err);
+}
+
+/// What is wrong with a configuration, or with what it names, has one exit code, so that a service stops trying. Where
+/// the log is JSON, so is the error.
+#[test]
+fn a_wrong_configuration_has_one_exit_code_and_its_error_is_in_the_log() {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    let config = cluster.config("a");
+    let folder = config.parent().expect("it is in a folder").to_path_buf();
+    let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    let file = config.to_str().expect("a plain path").to_string();
+    let refused = |said: &str| {
+        for format in ["text", "json"] {
+            let ran = hustings().args(["node", "--config", &file, "--log-format", format]).output().expect("it starts");
+            let log = String::from_utf8(ran.stderr).expect("it is text");
+            assert_eq!(ran.status.code(), Some(2), "{log}");
+            assert!(log.contains(said), "{said}: {log}");
+            let last = log.lines().last().expect("it says why");
+            match format {
+                "text" => assert!(log.contains("error: "), "{log}"),
+                _ => assert_eq!(
+                    log.lines().map(|line| json(line)["level"].clone()).next_back(),
+                    Some("error".into()),
+                    "{last}"
+                ),
+            }
+        }
+        let checked = inside(&["config", "check", &file]);
+        assert_eq!(checked.code, 2, "{}", checked.err);
+    };
+    let key = folder.join("node.key");
+    set_mode(&key, 0o644);
+    refused("other users can read or change it (mode 644)");
+    set_mode(&key, 0o600);
+    fs::create_dir(folder.join("data")).expect("the folder is ours");
+    set_mode(&folder.join("data"), 0o777);
+    refused("other users can write the data folder (mode 777)");
+    set_mode(&folder.join("data"), 0o700);
+    fs::write(folder.join("data/notes"), "x").expect("the folder is ours");
+    let log = cluster.start_and_wait_for_exit("a");
+    assert!(log.contains("contains \"notes\" but no state of a node"), "{log}");
+    fs::remove_file(folder.join("data/notes")).expect("it is ours");
+    cluster.edit(&["a"], "cluster = \"test\"", "cluster = \"te st\"");
+    refused("`cluster` is `te st`");
+    fs::remove_file(&config).expect("it is ours");
+    refused("cannot be read");
+}
+
+#[test]
+fn a_name_that_cannot_be_resolved_is_not_another_node() {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    let text = fs::read_to_string(cluster.config("a")).expect("it was written");
+    let line = "listen = \"no-such-host.invalid:7401\"\n";
+    fs::write(cluster.config("a"), format!("{line}{text}")).expect("the folder is ours");
+    let log = cluster.start_and_wait_for_exit("a");
+    assert!(log.contains("the name in `listen` cannot be resolved"), "{log}");
+    assert!(!log.contains("another node"), "{log}");
+}
+
+#[test]
+fn a_missing_health_command_is_an_error_in_the_log() {
+    let mut cluster = Cluster::new(&["a"], &[]);
+    let text = fs::read_to_string(cluster.config("a")).expect("it was written");
+    let section = "\n[health]\ncommand = [\"/no/such/program\", \"--quiet\"]\n";
+    fs::write(cluster.config("a"), text + section).expect("the folder is ours");
+    let checked = cluster.run("a", &["config", "check"]);
+    let said = "`health.command`: cannot find the program `/no/such/program`";
+    assert!(checked.code == 2 && checked.err.contains(said), "{}", checked.err);
+    cluster.start(&["a"]);
+    cluster.wait_until("it says so", || {
+        let said = "ERROR health score is 0: the check cannot run: /no/such/program --quiet: No such file or directory";
+        cluster.log("a").contains(said).then_some(())
+    });
+}
+
+/// A clock that is 100 days slow makes new certificates look as if they began in the future.
+#[test]
+fn a_slow_clock_is_not_an_expired_certificate() {
+    let mut cluster = Cluster::new(&["a", "b"], &[]);
+    cluster.start(&["a"]);
+    let slow = "exec \"$@\" --test-wall-seconds=-8640000";
+    cluster.run_nodes_with(&["sh", "-c", slow, "sh"]);
+    cluster.start(&["b"]);
+    cluster.wait_until("b names its clock", || {
+        let log = cluster.log("b");
+        let is_named =
+            log.contains("this node's certificate is not valid yet") && log.contains("the clock of this host says");
+        (is_named && log.contains("not-yet-valid: the certificate begins later than")).then_some(())
+    });
+    let log = cluster.log("b");
+    assert!(!log.contains("expired") && !log.contains("renew"), "{log}");
 }
 
 #[test]

@@ -32,8 +32,14 @@ pub(super) enum FileProblem {
     OtherMember(String),
     #[error("no authority in {} has signed it", .0.display())]
     Untrusted(PathBuf),
-    #[error("it has expired: it was valid until {0}")]
+    #[error(
+        "it has expired: it was valid until {0}, and no peer accepts it; `hustings members renew` issues a new one"
+    )]
     Expired(String),
+    #[error(
+        "it is not valid yet: it is valid from {begin}, but the clock of this host says {now}. Set the clock of this host"
+    )]
+    NotYetValid { begin: String, now: String },
 }
 
 /// A PEM text and its source, for error messages.

@@ -88,16 +88,17 @@ impl Identity {
         }
     }
 
-    /// Fails if the certificate has expired.
+    /// Fails if the certificate has expired, or is not valid yet.
     pub(crate) fn check_time(&self, tls: &Tls, clock: Clock) -> Result<(), IdentityError> {
-        match self.expiry {
-            Some(expiry) if expiry.own < clock.wall_time().as_secs() => {
-                let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(expiry.own));
-                let problem = FileProblem::Expired(until.to_string());
-                Err(IdentityError { what: "certificate", file: tls.certificate.clone(), problem })
-            }
-            _ => Ok(()),
-        }
+        let Some(Expiry { begin, own: end, .. }) = self.expiry else { return Ok(()) };
+        let now = clock.wall_time().as_secs();
+        let date = |seconds| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds)).to_string();
+        let problem = match now {
+            _ if now < begin => FileProblem::NotYetValid { begin: date(begin), now: date(now) },
+            _ if now > end => FileProblem::Expired(date(end)),
+            _ => return Ok(()),
+        };
+        Err(IdentityError { what: "certificate", file: tls.certificate.clone(), problem })
     }
 
     /// Until when the certificates are valid.
@@ -113,12 +114,24 @@ impl Identity {
         key: &str,
         cluster: &str,
     ) -> Result<Identity, IdentityError> {
+        Identity::from_pem_with(Clock::new(), authority, certificate, key, cluster)
+    }
+
+    /// The same, with a clock that may be wrong.
+    #[cfg(test)]
+    pub(crate) fn from_pem_with(
+        clock: Clock,
+        authority: &str,
+        certificate: &str,
+        key: &str,
+        cluster: &str,
+    ) -> Result<Identity, IdentityError> {
         Identity::build(
             &Source::from_text("authority", authority),
             &Source::from_text("certificate", certificate),
             &Source::from_text("private key", key),
             cluster,
-            Clock::new(),
+            clock,
         )
     }
 

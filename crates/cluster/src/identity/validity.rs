@@ -1,4 +1,4 @@
-//! Until when certificates are valid.
+//! When certificates are valid.
 
 use std::time::Duration;
 
@@ -8,9 +8,11 @@ use yasna::{ASN1Result, BERReader, BERReaderSeq, parse_der, tags};
 
 use crate::api::CertificateStatus;
 
-/// Until when the certificates of a node are valid, in seconds since 1970.
+/// When the certificates of a node are valid, in seconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Expiry {
+    /// From when on all of them are.
+    pub(crate) begin: u64,
     /// The node's own certificate.
     pub(crate) own: u64,
     /// The certificate of the authority that signed it.
@@ -18,7 +20,7 @@ pub(crate) struct Expiry {
 }
 
 impl From<Expiry> for CertificateStatus {
-    fn from(Expiry { own, authority }: Expiry) -> Self {
+    fn from(Expiry { begin: _, own, authority }: Expiry) -> Self {
         CertificateStatus { not_after_unix_s: own, authority_not_after_unix_s: authority }
     }
 }
@@ -26,9 +28,10 @@ impl From<Expiry> for CertificateStatus {
 impl Expiry {
     /// The expiry of a chain, which begins with the node's certificate. `None` if none of the authorities signed it.
     pub(super) fn of(chain: &[CertificateDer<'_>], authorities: &[CertificateDer<'_>]) -> Option<Expiry> {
-        let own = not_after(chain.first()?)?;
+        let (begin, own) = validity(chain.first()?)?;
         let signed = authorities.iter().filter(|authority| is_signed_by(chain, authority, own));
-        Some(Expiry { own, authority: signed.filter_map(not_after).max()? })
+        let (began, authority) = signed.filter_map(validity).max_by_key(|(_, end)| *end)?;
+        Some(Expiry { begin: begin.max(began), own, authority })
     }
 }
 
@@ -45,22 +48,26 @@ fn is_signed_by(chain: &[CertificateDer<'_>], authority: &CertificateDer<'_>, ti
 
 /// The end of a certificate's validity, in seconds since 1970; `None` if it is not a certificate of X.509 version 3.
 pub(crate) fn not_after(certificate: &CertificateDer<'_>) -> Option<u64> {
+    validity(certificate).map(|(_, end)| end)
+}
+
+/// Its beginning and its end.
+fn validity(certificate: &CertificateDer<'_>) -> Option<(u64, u64)> {
     let seconds = parse_der(certificate, |certificate| {
         certificate.read_sequence(|parts| {
-            let end = parts.next().read_sequence(|fields| {
+            let both = parts.next().read_sequence(|fields| {
                 for _ in ["version", "serial number", "signature algorithm", "issuer"] {
                     fields.next().read_tagged_der()?;
                 }
-                let end = fields.next().read_sequence(|validity| {
-                    validity.next().read_tagged_der()?;
-                    time(validity.next())
-                })?;
-                skip_rest(fields).map(|()| end)
+                let both =
+                    fields.next().read_sequence(|validity| Ok((time(validity.next())?, time(validity.next())?)))?;
+                skip_rest(fields).map(|()| both)
             })?;
-            skip_rest(parts).map(|()| end)
+            skip_rest(parts).map(|()| both)
         })
     });
-    seconds.ok().and_then(|seconds| u64::try_from(seconds).ok())
+    let (begin, end) = seconds.ok()?;
+    Some((begin.try_into().unwrap_or(0), end.try_into().ok()?))
 }
 
 /// Years before 2050 are written in one form, later ones in another.
@@ -114,10 +121,10 @@ mod tests {
         let (new, _) = issued(Duration::DAY);
         let (old, new, own) = (der(&old.certificate), der(&new.certificate), der(&own.certificate));
         let expiry = Expiry::of(std::slice::from_ref(&own), &[new.clone(), old.clone()]).expect("one of them signed");
-        assert_eq!(
-            Some(expiry),
-            not_after(&own).zip(not_after(&old)).map(|(own, authority)| Expiry { own, authority })
-        );
+        let ends = (not_after(&own), not_after(&old));
+        assert_eq!((Some(expiry.own), Some(expiry.authority)), ends);
+        let now = OffsetDateTime::now_utc().unix_timestamp() as u64;
+        assert!(expiry.begin < now && expiry.begin + 40 * 86_400 > now, "certificates are dated back by a month");
         assert_eq!(Expiry::of(&[own], &[new]), None);
         assert_eq!(Expiry::of(&[], &[old]), None);
     }

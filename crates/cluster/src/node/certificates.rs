@@ -1,4 +1,4 @@
-//! Warns in the log before certificates end.
+//! Warns in the log before certificates end, and while the clock says that they have not begun.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -6,6 +6,7 @@ use super::logger::Logger;
 use crate::clock::{Clock, Timestamp};
 use crate::identity::Expiry;
 
+const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// From how long before the end the log warns.
 const WARN_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -29,20 +30,31 @@ impl CertificateWatch {
         self.due
     }
 
-    /// Logs certificates that end soon or have ended: once a day, and when one ends.
+    /// Logs certificates that end soon or have ended: once a day, and when one ends. If they have not begun, the clock
+    /// is slow: it says so every hour.
     pub(super) fn check(&mut self, clock: Clock, logger: &mut Logger) {
         let now = clock.now();
         if now < self.due {
             return;
         }
         let wall = clock.wall_time();
+        if let Some(Expiry { begin, .. }) = self.expiry
+            && wall.as_secs() < begin
+        {
+            self.due = now + HOUR;
+            let [begin, now] = [Duration::from_secs(begin), wall].map(date);
+            return logger.error(format_args!(
+                "this node's certificate is not valid yet: it is valid from {begin}, but the clock of this host says \
+                 {now}. Set the clock of this host: until then, it accepts no new connection of a peer"
+            ));
+        }
         let ends = self
             .expiry
             .map(|expiry| [("this node's certificate", expiry.own), ("the authority's certificate", expiry.authority)]);
         self.due = now + DAY;
         for (what, end) in ends.into_iter().flatten() {
             let left = Duration::from_secs(end).saturating_sub(wall);
-            let until = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(end));
+            let until = date(Duration::from_secs(end));
             let next = if left.is_zero() {
                 logger.error(format_args!("{what} has expired: it was valid until {until}. {}", consequence(what)));
                 DAY
@@ -66,6 +78,10 @@ fn consequence(what: &str) -> String {
     }
 }
 
+fn date(since_1970: Duration) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + since_1970).to_string()
+}
+
 /// Days, or something finer on the last one.
 fn span(left: Duration) -> String {
     match left.as_secs() / DAY.as_secs() {
@@ -85,8 +101,10 @@ mod tests {
         let (clock, buffer) = (Clock::new(), Buffer::default());
         let mut logger = Logger::to_writer(buffer.clone()).expect("a thread can be started");
         let own = clock.wall_time().as_secs().saturating_add_signed(left);
-        let mut watch =
-            CertificateWatch::new(Some(Expiry { own, authority: own + 365 * DAY.as_secs() }), Timestamp::ZERO);
+        let mut watch = CertificateWatch::new(
+            Some(Expiry { begin: 0, own, authority: own + 365 * DAY.as_secs() }),
+            Timestamp::ZERO,
+        );
         let before = clock.now();
         watch.check(clock, &mut logger);
         let wait = watch.due().since(before);
@@ -109,5 +127,18 @@ mod tests {
         let (lines, wait) = checked(-1);
         assert!(lines.len() == 1 && lines[0].contains("ERROR this node's certificate has expired"), "{lines:?}");
         assert!(wait >= DAY, "{wait:?}");
+    }
+
+    #[test]
+    fn a_slow_clock_is_named_and_no_renewal_is_advised() {
+        let (clock, buffer) = (Clock::new().with_wall_seconds(-100 * 86_400), Buffer::default());
+        let mut logger = Logger::to_writer(buffer.clone()).expect("a thread can be started");
+        let begin = Clock::new().wall_time().as_secs() - 30 * 86_400;
+        let expiry = Expiry { begin, own: begin + 86_400, authority: begin + 86_400 };
+        CertificateWatch::new(Some(expiry), Timestamp::ZERO).check(clock, &mut logger);
+        drop(logger);
+        let lines = buffer.lines();
+        let is_right = |line: &str| line.contains("not valid yet") && line.contains("the clock of this host says");
+        assert!(lines.len() == 1 && is_right(&lines[0]) && !lines[0].contains("renew"), "{lines:?}");
     }
 }

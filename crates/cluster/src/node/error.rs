@@ -80,8 +80,19 @@ pub enum NodeError {
     #[error(transparent)]
     Identity(Cause),
     /// The node cannot listen on its address.
-    #[error("{0}; is another node running there? `listen` in the configuration sets the address")]
+    #[error(transparent)]
     Bind(Cause),
+    /// Everybody on this host can write the folder of the persistent state.
+    #[error(
+        "{}: other users can write the data folder (mode {mode:03o}); whoever changes a vote there makes two members hold \
+         one office. If nobody did, make it the node's own (chmod 700)", folder.display()
+    )]
+    OpenDataFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// The socket for programs cannot be created.
     #[error(transparent)]
     Socket(Cause),
@@ -129,6 +140,28 @@ impl From<SocketError> for NodeError {
 }
 
 impl NodeError {
+    /// Whether the configuration is wrong, or what it names: another start will not help.
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            NodeError::NotAMember(_)
+            | NodeError::Timing(_)
+            | NodeError::Algorithm(_)
+            | NodeError::Identity(_)
+            | NodeError::OpenDataFolder { .. } => true,
+            NodeError::Store(cause) => {
+                let error = cause.downcast_ref();
+                matches!(
+                    error,
+                    Some(StoreError::Other { .. } | StoreError::NotAStore { .. } | StoreError::Backup { .. })
+                )
+            }
+            NodeError::Socket(cause) => {
+                !matches!(cause.downcast_ref(), Some(SocketError::InUse(_) | SocketError::Io { .. }))
+            }
+            _ => false,
+        }
+    }
+
     /// The core cannot start from what this folder holds.
     pub(super) fn state(folder: &Path, error: StartError) -> NodeError {
         let folder = folder.to_path_buf();

@@ -15,9 +15,17 @@ use crate::config::{Health, Probe};
 
 const STOP: Token = Token(0);
 
+/// What a check came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Checked {
+    pub(super) score: u8,
+    /// Why it could not run.
+    pub(super) problem: Option<String>,
+}
+
 /// The thread and its results.
 pub(super) struct HealthMonitor {
-    scores: Receiver<u8>,
+    results: Receiver<Checked>,
     stop: Option<Sender<()>>,
     interrupt: Waker,
     is_command: bool,
@@ -27,20 +35,20 @@ pub(super) struct HealthMonitor {
 impl HealthMonitor {
     /// Starts the checks. The waker is woken when the score changes.
     pub(super) fn start(health: Health, waker: Arc<Waker>) -> io::Result<HealthMonitor> {
-        let (sender, scores) = channel();
+        let (sender, results) = channel();
         let (stop, stopped) = channel();
         let is_command = matches!(health.probe, Probe::Command(_));
         let poll = Poll::new()?;
         let interrupt = Waker::new(poll.registry(), STOP)?;
-        let report = move |score| sender.send(score).is_ok() && waker.wake().is_ok();
+        let report = move |checked| sender.send(checked).is_ok() && waker.wake().is_ok();
         let thread = thread::Builder::new().name("health".to_string());
         let thread = thread.spawn(move || run(&health, poll, &stopped, &report))?;
-        Ok(HealthMonitor { scores, stop: Some(stop), interrupt, is_command, thread: Some(thread) })
+        Ok(HealthMonitor { results, stop: Some(stop), interrupt, is_command, thread: Some(thread) })
     }
 
     /// The next score that differs from the one before.
-    pub(super) fn try_recv(&self) -> Option<u8> {
-        self.scores.try_recv().ok()
+    pub(super) fn try_recv(&self) -> Option<Checked> {
+        self.results.try_recv().ok()
     }
 }
 
@@ -57,22 +65,25 @@ impl Drop for HealthMonitor {
     }
 }
 
-fn run(health: &Health, mut poll: Poll, stopped: &Receiver<()>, report: &impl Fn(u8) -> bool) {
+fn run(health: &Health, mut poll: Poll, stopped: &Receiver<()>, report: &impl Fn(Checked) -> bool) {
     let mut damper = Damper::default();
     loop {
         let started = Instant::now();
         let until = started + health.timeout;
-        let score = match &health.probe {
+        let (score, problem) = match &health.probe {
             // A check that cannot run scores 0.
-            Probe::Command(command) => command::probe(command, until, &mut poll).unwrap_or(0),
-            Probe::Http(url) => http::probe(url, until),
+            Probe::Command(command) => match command::probe(command, until, &mut poll) {
+                Ok(score) => (score, None),
+                Err(error) => (0, Some(format!("{}: {error}", command.join(" ")))),
+            },
+            Probe::Http(url) => (http::probe(url, until), None),
         };
         let next = health.every.saturating_sub(started.elapsed());
         match stopped.recv_timeout(Duration::ZERO) {
             Err(RecvTimeoutError::Timeout) => {}
             _ => return,
         }
-        if damper.take(score).is_some_and(|score| !report(score)) {
+        if damper.take(score).is_some_and(|score| !report(Checked { score, problem })) {
             return;
         }
         match stopped.recv_timeout(next) {
@@ -128,7 +139,7 @@ mod tests {
 
     fn shell(script: &str, until: Instant) -> Option<u8> {
         let (mut poll, _waker) = poll();
-        command::probe(&["/bin/sh".to_string(), "-c".to_string(), script.to_string()], until, &mut poll)
+        command::probe(&["/bin/sh".to_string(), "-c".to_string(), script.to_string()], until, &mut poll).ok()
     }
 
     #[test]
@@ -150,7 +161,8 @@ mod tests {
         assert_eq!(shell("kill -9 $$", soon()), Some(0));
         assert_eq!(shell("head -c 300000 /dev/zero", soon()), Some(100), "its output is read, and forgotten");
         let (mut poll, _waker) = poll();
-        assert_eq!(command::probe(&["/nowhere/at/all".to_string()], soon(), &mut poll), None);
+        let missing = command::probe(&["/nowhere/at/all".to_string()], soon(), &mut poll);
+        assert_eq!(missing.map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
     }
 
     #[test]
@@ -177,7 +189,7 @@ mod tests {
         waker.wake().expect("the poll is there");
         let started = Instant::now();
         let command = ["/bin/sleep".to_string(), "1000".to_string()];
-        assert_eq!(command::probe(&command, started + Duration::from_secs(100), &mut poll), Some(0));
+        assert_eq!(command::probe(&command, started + Duration::from_secs(100), &mut poll).ok(), Some(0));
         assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     }
 

@@ -59,7 +59,8 @@ impl fmt::Display for LogFormat {
 }
 
 impl LogFormat {
-    fn line(self, level: LogLevel, message: fmt::Arguments<'_>) -> String {
+    /// A line of the log, with its end.
+    pub fn line(self, level: LogLevel, message: fmt::Arguments<'_>) -> String {
         let time = humantime::format_rfc3339_millis(SystemTime::now());
         let level = level.to_string();
         match self {

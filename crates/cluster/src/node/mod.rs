@@ -18,6 +18,7 @@
 mod audit;
 mod certificates;
 mod clients;
+mod data_folder;
 mod error;
 mod guards;
 mod health;
@@ -246,6 +247,9 @@ impl Node {
         let group = socket_group(&config)?;
         let group_id = group.as_ref().map(|group| group.gid.as_raw());
         let expiry = identity.expiry();
+        if let Some(problem) = data_folder::check(&config.data)? {
+            logger.warn(format_args!("{problem}"));
+        }
         let owner = StoreOwner { cluster: config.cluster.clone(), id: config.node };
         let (store, recovered) = Store::open(&config.data, &owner)?;
 
@@ -368,12 +372,16 @@ fn listen_for_clients(
     Ok(clients)
 }
 
-/// Checks that a node can use the certificates and the key of a configuration. Returns until when they are valid.
-pub fn check_certificates(config: &Config) -> Result<CertificateStatus, NodeError> {
+/// Checks that a node can use what a configuration names: the certificates, the key, the socket's group and the data
+/// folder. Returns until when the certificates are valid, and what needs attention.
+pub fn check_files(config: &Config, clock: Clock) -> Result<(CertificateStatus, Vec<String>), NodeError> {
     let own = config.own().ok_or(NodeError::NotAMember(config.node.0))?;
-    let identity = Identity::load(&config.tls, &config.cluster, own, Clock::new())?;
+    let identity = Identity::load(&config.tls, &config.cluster, own, clock)?;
     socket_group(config)?;
-    Ok(identity.expiry().map_or(CertificateStatus::default(), CertificateStatus::from))
+    let untimely = identity.check_time(&config.tls, clock).err().map(|error| error.to_string());
+    let warnings = untimely.into_iter().chain(data_folder::check(&config.data)?);
+    let ends = identity.expiry().map_or(CertificateStatus::default(), CertificateStatus::from);
+    Ok((ends, warnings.collect()))
 }
 
 /// Draws a random number other than 0.

@@ -104,7 +104,14 @@ impl Node {
                 .collect();
             self.logged.rejected = rejected;
             let now = self.clock.now();
-            self.logger.warn_rate_limited(now, format_args!("connections rejected since start: {}", list.join(", ")));
+            let advice = match counters.rejected(CloseReason::NotYetValid) {
+                0 => "",
+                _ => {
+                    "; not-yet-valid: the certificate begins later than the clock of this host says, so check that clock"
+                }
+            };
+            let list = list.join(", ");
+            self.logger.warn_rate_limited(now, format_args!("connections rejected since start: {list}{advice}"));
         }
     }
 

@@ -7,6 +7,7 @@ use mio::Events;
 
 use super::clients::ClientEvent;
 use super::error::system;
+use super::health::Checked;
 use super::{Exit, FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError};
 use crate::api::{NOT_PERMITTED, Reply, Request};
 use crate::clock::Timestamp;
@@ -172,8 +173,17 @@ impl Node {
     }
 
     fn handle_health(&mut self) -> Result<(), NodeError> {
-        while let Some(score) = self.health.as_ref().and_then(|health| health.try_recv()) {
-            self.logger.info(format_args!("health score is {score}"));
+        while let Some(Checked { score, problem }) = self.health.as_ref().and_then(|health| health.try_recv()) {
+            let threshold = self.config.health.as_ref().map_or(0, |health| health.threshold);
+            match problem {
+                Some(problem) => {
+                    self.logger.error(format_args!("health score is {score}: the check cannot run: {problem}"));
+                }
+                None if score < threshold => self.logger.warn(format_args!(
+                    "health score is {score}, below the threshold {threshold}: this node campaigns for no office"
+                )),
+                None => self.logger.info(format_args!("health score is {score}")),
+            }
             self.core.set_health(score, self.clock.now());
             self.process_outputs()?;
         }
@@ -327,7 +337,11 @@ impl Node {
 
     /// Closes all connections and lets the disk thread finish.
     fn close(mut self, exit: Exit) -> Exit {
-        self.logger.info(format_args!("stopped: {}", exit_reason(&exit)));
+        let reason = exit_reason(&exit);
+        match exit {
+            Exit::Left => self.logger.info(format_args!("stopped: {reason}")),
+            _ => self.logger.error(format_args!("stopped: {reason}")),
+        }
         self.transport.close(self.clock.now());
         exit
     }

@@ -17,8 +17,10 @@ pub(crate) enum CloseReason {
     CertificateRejected,
     /// No certificate, or one of another authority.
     NotAuthenticated,
-    /// The certificate has expired or is not valid yet.
+    /// The certificate has expired, by this host's clock.
     Expired,
+    /// The certificate is not valid yet, by this host's clock, which may be slow.
+    NotYetValid,
     /// The peer belongs to another cluster.
     WrongCluster,
     /// The peer is not the member that it claims to be, or that was dialled.
@@ -49,7 +51,7 @@ pub(crate) enum CloseReason {
 
 impl CloseReason {
     /// All reasons, in order.
-    pub(crate) const ALL: [CloseReason; 20] = [
+    pub(crate) const ALL: [CloseReason; 21] = [
         CloseReason::Closed,
         CloseReason::Lost,
         CloseReason::Reset,
@@ -57,6 +59,7 @@ impl CloseReason {
         CloseReason::CertificateRejected,
         CloseReason::NotAuthenticated,
         CloseReason::Expired,
+        CloseReason::NotYetValid,
         CloseReason::WrongCluster,
         CloseReason::WrongId,
         CloseReason::UnknownMember,
@@ -82,6 +85,7 @@ impl CloseReason {
             CloseReason::CertificateRejected => "certificate-rejected",
             CloseReason::NotAuthenticated => "not-authenticated",
             CloseReason::Expired => "expired",
+            CloseReason::NotYetValid => "not-yet-valid",
             CloseReason::WrongCluster => "wrong-cluster",
             CloseReason::WrongId => "wrong-id",
             CloseReason::UnknownMember => "unknown-member",

@@ -356,10 +356,8 @@ fn tls_reason(error: &Error) -> CloseReason {
         Error::AlertReceived(_) => CloseReason::CertificateRejected,
         Error::NoCertificatesPresented => CloseReason::NotAuthenticated,
         Error::InvalidCertificate(reason) => match reason {
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => CloseReason::Expired,
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => CloseReason::Expired,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => CloseReason::NotYetValid,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => CloseReason::WrongId,
             _ => CloseReason::NotAuthenticated,
         },

@@ -18,6 +18,32 @@ const MAX_ACCEPTS_PER_PASS: usize = 64;
 /// The pause after a failed `accept`, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Why the transport could not start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen for peers on {address}: {error}; {}", advice(.error))]
+pub(crate) struct BindError {
+    pub(super) address: String,
+    #[source]
+    pub(super) error: io::Error,
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "is another node running there? `listen` in the configuration sets the address",
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface of this host has this address; `listen` in the configuration sets it, and 0.0.0.0:PORT listens \
+             on all"
+        }
+        io::ErrorKind::PermissionDenied => "ports below 1024 are for root; `listen` in the configuration sets the port",
+        // What resolves names has no error numbers.
+        _ if error.raw_os_error().is_none() => {
+            "the name in `listen` cannot be resolved: check it and this host's DNS, or use an IP address; 0.0.0.0:PORT \
+             listens on all"
+        }
+        _ => "`listen` in the configuration sets the address",
+    }
+}
+
 /// The listening socket.
 pub(super) struct Listener {
     listener: TcpListener,

@@ -37,7 +37,6 @@ pub(crate) mod tests;
 mod token_bucket;
 mod traffic;
 
-use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -47,6 +46,7 @@ use mio::{Registry, Token};
 pub(crate) use counters::{CloseReason, Counters};
 #[cfg(test)]
 pub(crate) use hello::{MAX_HELLO_BYTES, PROTOCOL_VERSION};
+pub(crate) use listener::BindError;
 pub(crate) use traffic::SentTraffic;
 
 use crate::clock::Timestamp;
@@ -145,15 +145,6 @@ pub(crate) struct TransportConfig {
     pub limits: Limits,
     /// The TLS identity of this node, which also names the cluster.
     pub identity: Identity,
-}
-
-/// Why the transport could not start.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen for peers on {address}: {error}")]
-pub(crate) struct BindError {
-    address: String,
-    #[source]
-    error: io::Error,
 }
 
 /// The connections of a node to all other members.

@@ -100,10 +100,26 @@ impl Failure {
 
     /// Prints the error and returns the exit code.
     pub(crate) fn tell(&self, console: &mut Console<'_>) -> Exit {
-        let (exit, help) = match self {
+        match self {
             Failure::Arguments(error) => return print_clap(error, console),
             // The reader of a pipe has closed it.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Done,
+            _ => {}
+        }
+        let (exit, help) = self.exit_and_help();
+        let mut text = format!("{} {self}\n", Paint::Bad.on("error:", console.colour_errors));
+        if let Some(help) = help {
+            text += &format!("{} {help}\n", Paint::Strong.on("help:", console.colour_errors));
+        }
+        // If standard error cannot be written either, the exit code still tells.
+        let _ = console.err.write_all(text.as_bytes());
+        exit
+    }
+
+    /// The exit code, and advice for the user.
+    pub(crate) fn exit_and_help(&self) -> (Exit, Option<String>) {
+        match self {
+            Failure::Arguments(_) => (Exit::WrongUse, None),
             Failure::NotReplayed { error, .. } => (replay_exit(error), None),
             Failure::Bench(_)
             | Failure::Output(_)
@@ -132,14 +148,7 @@ impl Failure {
             Failure::Election(error) => {
                 (if is_unreadable(error) { Exit::CouldNot } else { Exit::WrongUse }, election_help(error))
             }
-        };
-        let mut text = format!("{} {self}\n", Paint::Bad.on("error:", console.colour_errors));
-        if let Some(help) = help {
-            text += &format!("{} {help}\n", Paint::Strong.on("help:", console.colour_errors));
         }
-        // If standard error cannot be written either, the exit code still tells.
-        let _ = console.err.write_all(text.as_bytes());
-        exit
     }
 }
 

@@ -108,7 +108,7 @@ fn wrong_use_is_told_before_anything_runs() {
         (&["--socket", socket, "job", "--restart", "often", "--", "true"], 2, "never, always"),
         (&["--socket", socket, "job"], 2, "CMD"),
         (&["--socket", socket, "job", "--on-acquire", "true", "--", "/no/such"], 3, "cannot start `/no/such`"),
-        (&["--config", "/no/such.toml", "job", "--", "true"], 3, "/no/such.toml"),
+        (&["--config", "/no/such.toml", "job", "--", "true"], 2, "/no/such.toml"),
     ];
     for (args, code, part) in cases {
         let mut run = hustings();

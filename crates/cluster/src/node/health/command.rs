@@ -1,6 +1,6 @@
 //! Health checks by a command.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -16,18 +16,17 @@ const END: Token = Token(2);
 /// How much of the output is kept.
 const MAX_BYTES: usize = 256;
 
-/// Runs the command and returns its score; `None` if it cannot be started. It ends when the command ends, its time is
+/// Runs the command and returns its score; or why it cannot be started. It ends when the command ends, its time is
 /// up, or the poll's waker is woken. Afterwards nothing of its process group is left.
-pub(super) fn probe(command: &[String], until: Instant, poll: &mut Poll) -> Option<u8> {
-    let (program, arguments) = command.split_first()?;
+pub(super) fn probe(command: &[String], until: Instant, poll: &mut Poll) -> io::Result<u8> {
+    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut child = Command::new(program)
         .args(arguments)
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+        .spawn()?;
     let mut output_bytes = Vec::new();
     let has_ended = wait_for_end(&mut child, until, poll, &mut output_bytes).unwrap_or(false);
     // The child has not been waited for, so its process id is still its own.
@@ -36,8 +35,8 @@ pub(super) fn probe(command: &[String], until: Instant, poll: &mut Poll) -> Opti
         // Fails if every process of the group has ended.
         let _ = kill_process_group(group, Signal::KILL);
     }
-    let status = child.wait().ok()?;
-    Some(if has_ended && status.success() { score(&output_bytes) } else { 0 })
+    let status = child.wait()?;
+    Ok(if has_ended && status.success() { score(&output_bytes) } else { 0 })
 }
 
 /// Reads the output until the command ends. Returns true if it ends in time.
@@ -55,7 +54,7 @@ fn wait_for_end(child: &mut Child, until: Instant, poll: &mut Poll, output_bytes
             return Some(false);
         }
         match poll.poll(&mut events, Some(left)) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             result => result.ok()?,
         }
         read_output(&mut output, output_bytes);

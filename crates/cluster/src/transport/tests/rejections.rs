@@ -73,6 +73,20 @@ fn rejects_an_expired_certificate() {
     assert_rejected(&mut world, raw, CloseReason::Expired);
 }
 
+/// The peer's own clock is right: it is this node's that is slow, which is not the same as an old certificate.
+#[test]
+fn a_slow_clock_rejects_certificates_that_have_not_begun() {
+    let slow = Clock::new().with_wall_seconds(-100 * 86_400);
+    let mut world = single_node(Limits::default());
+    let (authority, authority_key) = authority();
+    let own = authority.issue(CLUSTER, &member(1), time::Duration::DAY).expect("issue a certificate");
+    let identity = Identity::from_pem_with(slow, &authority_key.certificate, &own.certificate, &own.key, CLUSTER);
+    world.node_mut(1).transport.identity = identity.expect("a valid identity");
+    let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
+    raw.hello(CLUSTER, 2, 1);
+    assert_rejected(&mut world, raw, CloseReason::NotYetValid);
+}
+
 #[test]
 fn rejects_an_id_that_is_not_in_the_certificate() {
     let mut world = single_node(Limits::default());

@@ -1,16 +1,18 @@
 //! `hustings config`.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hustings_cluster::config::{Algorithms, Config, Origin, Setting};
-use hustings_cluster::node::check_certificates;
+use hustings_cluster::clock::Clock;
+use hustings_cluster::config::{Algorithms, Config, Origin, Probe, Setting};
+use hustings_cluster::node::check_files;
 use serde_json::{Value, json};
 
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
-use super::{ClusterFailure, target, text};
+use super::{ClusterFailure, run_command, target, text};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -18,7 +20,7 @@ use super::{ClusterFailure, target, text};
   hustings config show /etc/hustings/hustings.toml     every value, and where it comes from
   hustings config show --format json
 
-Exit codes: 0 the configuration is in order; 2 it is not; 3 a file cannot be read or used.")]
+Exit codes: 0 the configuration is in order; 2 it is not, or a file that it names cannot be used.")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,
@@ -26,7 +28,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Subcommand, Debug)]
 enum ConfigCommand {
-    /// Checks a configuration, and the certificates and the key that it names.
+    /// Checks a configuration and what it names: certificates, key, data folder, health command.
     Check(FileArgs),
     /// Prints every value, and whether it comes from the file, a variable or is the default.
     Show(FileArgs),
@@ -61,7 +63,12 @@ pub(crate) fn run(args: &ConfigArgs, algorithms: &Algorithms, console: &mut Cons
 fn check(args: &FileArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let path = args.path();
     let config = Config::read_knowing(&path, algorithms).map_err(ClusterFailure::from)?;
-    let ends = check_certificates(&config).map_err(ClusterFailure::Run)?;
+    let (ends, warnings) = check_files(&config, Clock::new()).map_err(ClusterFailure::Run)?;
+    if let Some(Probe::Command(command)) = config.health.as_ref().map(|health| &health.probe) {
+        let program = command.first().map(OsStr::new).unwrap_or_default();
+        run_command::find_command(program)
+            .map_err(|_| ClusterFailure::NoHealthCommand(program.display().to_string()))?;
+    }
     let name = config.own().map_or("", |member| member.name.as_str());
     match args.format {
         Format::Json => {
@@ -76,8 +83,8 @@ fn check(args: &FileArgs, algorithms: &Algorithms, console: &mut Console<'_>) ->
             writeln!(console.out, "certificate: {own}; authority: {authority}")?;
         }
     }
-    if text::seconds_left(ends.not_after_unix_s) == 0 {
-        warn(console, &"the certificate has expired: no peer accepts it; `hustings members renew` issues a new one");
+    for warning in warnings {
+        warn(console, &warning);
     }
     Ok(Exit::Done)
 }

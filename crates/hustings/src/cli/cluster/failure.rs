@@ -13,7 +13,6 @@ use hustings_text::{nearest, quote};
 use hustings_timeline::MergeError;
 
 use super::super::console::Exit;
-use super::node::is_wrong_use;
 
 /// Why a cluster command failed.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +66,9 @@ pub(crate) enum ClusterFailure {
     #[error("this node was removed from its cluster")]
     Removed,
     /// The node runs with another store than the one that the cluster knows.
+    /// The health check runs a command that there is not.
+    #[error("`health.command`: cannot find the program `{0}`; every check would score 0")]
+    NoHealthCommand(String),
     #[error("the data folder of this node is not the one that the cluster knows, so its votes may be lost")]
     UnknownDisk,
     /// The node runs with an older copy of its store.
@@ -120,7 +122,8 @@ impl ClusterFailure {
             }
             ClusterFailure::Merge(_) => (Exit::WrongUse, None),
             ClusterFailure::Run(NodeError::StoppedAtOnce) => (Exit::Stopped, None),
-            ClusterFailure::Run(error) if is_wrong_use(error) => (Exit::WrongUse, None),
+            ClusterFailure::Run(error) if error.is_configuration() => (Exit::WrongUse, None),
+            ClusterFailure::NoHealthCommand(_) => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Timing(_)) | ClusterFailure::NoCommand { .. } => (Exit::WrongUse, None),
             ClusterFailure::Command(RunError::Rejected(error)) if error.code == "bad-request" => (Exit::WrongUse, None),
             ClusterFailure::Command(_) | ClusterFailure::StateFile { .. } => (Exit::CouldNot, None),
@@ -197,13 +200,13 @@ fn no_token(found: Option<&str>) -> String {
     }
 }
 
-/// A missing file is a failure (exit code 3), not wrong use (exit code 2).
+/// Whatever is wrong with a configuration has one exit code, at which a service is not started again.
 fn config_exit(error: &ConfigError) -> (Exit, Option<String>) {
     match error {
         ConfigError::File { error, .. } => config_exit(error),
         ConfigError::Unreadable(_) => {
             let help = "use --config FILE to name the node's configuration, or --socket PATH to name its socket";
-            (Exit::CouldNot, Some(help.to_string()))
+            (Exit::WrongUse, Some(help.to_string()))
         }
         _ => (Exit::WrongUse, None),
     }

@@ -24,8 +24,9 @@ use super::{ClusterFailure, target};
 
 Ctrl-C twice, or SIGTERM twice, stops it at once. SIGHUP reloads the certificates, [health], [limits] and [log]; the log
 names changes that need a restart. Under systemd, Type=notify and WatchdogSec= work. HUSTINGS_NODE, HUSTINGS_LISTEN, HUSTINGS_DATA and so on stand above
-the file. Exit codes: 0 it left in good order; 2 wrong configuration; 3 it could not start, or had to stop; \
-4 the cluster refuses its data folder, or another process runs as this member.")]
+the file. Exit codes: 0 it left in good order; 2 the configuration or a file that it names is wrong, so do not start it
+again; 3 it could not start, or had to stop; 4 the cluster refuses its data folder, or another process runs as this \
+member.")]
 pub(crate) struct NodeArgs {
     /// Its configuration [default: $HUSTINGS_CONFIG, or ./hustings.toml].
     #[arg(long, value_name = "FILE")]
@@ -48,16 +49,49 @@ pub(crate) struct NodeArgs {
 }
 
 pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
+/// Runs the node. Where the log is JSON, so is what is said before it begins and after it ends.
     let path = target::config_path(args.config.as_ref());
-    let config = read(args, &path, algorithms).map_err(ClusterFailure::from)?;
-    if args.explain_timing {
-        explain(&config, args.format, console)?;
-        return Ok(Exit::Done);
+    let configured = read(args, &path, algorithms).map_err(|error| ClusterFailure::from(error).into());
+    // Without a configuration, only what stands above it is known.
+    let variable = || std::env::var("HUSTINGS_LOG_FORMAT").ok().and_then(|text| log_format(&text).ok());
+    let format = match &configured {
+        Ok(config) => config.log.format,
+        Err(_) => args.log_format.or_else(variable).unwrap_or_default(),
+    };
+    let done = match configured {
+        Ok(config) if args.explain_timing => return Ok(explain(&config, args.format, console).map(|()| Exit::Done)?),
+        Ok(config) => serve(args, path, config, algorithms, console),
+        Err(error) => Err(error),
+    };
+    match done {
+        Err(failure) if format == LogFormat::Json => {
+            let (exit, help) = failure.exit_and_help();
+            let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+            let line = format.line(LogLevel::Error, format_args!("{failure}{help}"));
+            // If standard error cannot be written either, the exit code still tells.
+            let _ = console.err.write_all(line.as_bytes());
+            Ok(exit)
+        }
+        done => done,
     }
     if config.arbiter == ArbiterKind::None {
+}
+
+fn serve(
+    args: &NodeArgs,
+    path: PathBuf,
+    config: Config,
+    algorithms: &Algorithms,
+    console: &mut Console<'_>,
+) -> Result<Exit, Failure> {
         let loud = "arbiter = \"none\": if the cluster is split, every part of it has a leader of its own, and tokens \
                     fence nothing; arbiter = \"raft\" keeps it to one";
-        warn(console, &loud);
+        match config.log.format {
+            LogFormat::Text => warn(console, &loud),
+            format => {
+                _ = console.err.write_all(format.line(LogLevel::Warn, format_args!("{loud}")).as_bytes());
+            }
+        }
     }
     let logger = Logger::to_stderr(config.log).map_err(Failure::Output)?;
     let (again, algorithms) = (args.clone(), algorithms.clone());
@@ -117,9 +151,4 @@ fn explain(config: &Config, format: Format, console: &mut Console<'_>) -> std::i
             writeln!(console.out, "{fenced}\n\n{exclusive}")
         }
     }
-}
-
-/// Whether it was wrong to start it so, rather than impossible.
-pub(super) fn is_wrong_use(error: &NodeError) -> bool {
-    matches!(error, NodeError::NotAMember(_) | NodeError::Timing(_) | NodeError::Algorithm(_))
 }

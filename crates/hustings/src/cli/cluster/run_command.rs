@@ -173,7 +173,7 @@ impl RunArgs {
 }
 
 /// Finds a mistyped command now rather than when leadership is acquired.
-fn find_command(command: &OsStr) -> Result<(), ClusterFailure> {
+pub(super) fn find_command(command: &OsStr) -> Result<(), ClusterFailure> {
     let is_executable =
         |path: &Path| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
     let path = Path::new(command);
