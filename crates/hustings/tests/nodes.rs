@@ -14,6 +14,7 @@ mod http;
 mod init;
 mod lab_cluster;
 mod live_page;
+mod membership;
 mod monitoring;
 mod operations;
 mod pages;

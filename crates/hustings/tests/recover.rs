@@ -231,6 +231,43 @@ fn two_wiped_members_of_three_begin_no_new_cluster() {
     assert_ne!(cluster.leader("c").as_deref(), Some("c"), "one of three is no majority, after token {last}");
 }
 
+/// The commands that the error names are all that it takes.
+#[test]
+fn a_member_that_lost_its_disk_is_replaced_as_the_error_says() {
+    let mut cluster = Cluster::new(&["a,priority=3", "b,priority=2", "c"], &[]);
+    cluster.start(&ALL);
+    cluster.wait_for_agreement(&ALL, |_| true);
+    cluster.kill("c");
+    let data = cluster.folder().join("c/data");
+    fs::remove_dir_all(&data).expect("it exists");
+    let log = cluster.start_and_wait_for_exit("c");
+    assert!(log.contains(" ERROR stopped: its data folder is not the one"), "{log}");
+    let help = log.lines().find_map(|line| line.strip_prefix("help: ")).unwrap_or_else(|| panic!("no help: {log}"));
+    let dir = cluster.folder().display().to_string();
+    let commands: Vec<String> =
+        help.split('`').skip(1).step_by(2).map(|command| command.replace("DIR", &dir)).collect();
+    let commands: Vec<&String> =
+        commands.iter().filter(|command| command.contains(' ') && !command.contains("init")).collect();
+    assert_eq!(commands.len(), 4, "{help}");
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        match words[..] {
+            ["hustings", ref words @ ..] => {
+                let ran = cluster.run("a", words);
+                assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
+            }
+            ["rm", "-r", path] => fs::remove_dir_all(path).unwrap_or_else(|error| {
+                // Here both are on one host: the files of the member are those of the authority's folder.
+                assert!(Path::new(path) == data && error.kind() == std::io::ErrorKind::NotFound, "{command}: {error}");
+            }),
+            _ => panic!("{command}"),
+        }
+    }
+    cluster.start(&["c"]);
+    cluster.wait_for_agreement(&ALL, |_| true);
+    assert_eq!(members(&cluster, "c"), ALL);
+}
+
 #[test]
 fn a_cluster_begins_by_hand_without_a_first_voter() {
     let mut cluster = Cluster::new(&["a,priority=3", "b,priority=2", "c"], &[]);

@@ -193,6 +193,7 @@ impl Tenure {
             | Reply::Offices { .. }
             | Reply::Office(_)
             | Reply::History { .. }
+            | Reply::Settings { .. }
             | Reply::Terms(_)
             | Reply::State { .. }
             | Reply::States { .. }

@@ -64,6 +64,13 @@ pub enum Request {
         #[serde(default)]
         from: u64,
     },
+    /// Asks for the part of the configuration file in which all members must agree, for the file of a new member.
+    /// Answered by [`Reply::Settings`] at once.
+    Settings {
+        /// Where to begin. A reply has at most 256 KiB; ask again for the rest.
+        #[serde(default)]
+        offset: usize,
+    },
     /// Asks for the terms of an office for a holder on this node. Answered by [`Reply::Terms`] at once.
     Terms {
         /// The name of the office.
@@ -248,6 +255,13 @@ pub enum Reply {
     Metrics(Box<Metrics>),
     /// The answer to [`Request::Trace`]: one page.
     Trace(Box<Trace>),
+    /// The answer to [`Request::Settings`].
+    Settings {
+        /// A part of the text.
+        text: String,
+        /// Where the next part begins; absent in the last one.
+        next: Option<usize>,
+    },
     /// The answer to [`Request::Terms`].
     Terms(OfficeTerms),
     /// The answer to [`Request::Completed`].

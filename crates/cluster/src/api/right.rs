@@ -62,6 +62,7 @@ impl Request {
             | Request::History { .. }
             | Request::Metrics
             | Request::Trace { .. }
+            | Request::Settings { .. }
             | Request::Terms { .. }
             | Request::Completed { .. }
             | Request::GetState { .. }

@@ -12,8 +12,8 @@ use super::error::{ConfigError, excerpt_of};
 use super::read::check_members;
 use super::record::Record;
 use super::renew::{signing_authority, trusted};
-use super::write::configuration;
-use super::{AlgorithmConfig, ArbiterKind, Config, MAX_MEMBERS, MemberSpec};
+use super::write::{Settings, configuration};
+use super::{AlgorithmConfig, ArbiterKind, Config, MAX_MEMBERS, MemberSpec, Policy};
 use crate::election::Algorithms;
 use crate::identity::{Authority, IssueError};
 use crate::member::Member;
@@ -75,6 +75,12 @@ pub enum BootstrapError {
     /// The folder exists and is not empty.
     #[error("{}: the folder exists and is not empty; nothing was changed", .0.display())]
     Exists(PathBuf),
+    /// The folder of a new member has files, perhaps those of a former member of this name.
+    #[error(
+        "{folder}: the folder exists and is not empty; nothing was changed. If it is left over from a member of this name \
+         that was removed, delete it first: rm -r {folder}", folder = .0.display()
+    )]
+    LeftOver(PathBuf),
     /// The folder is the working directory, which cannot be replaced.
     #[error("{}: this is the working directory; name a new folder inside it", .0.display())]
     WorkingDirectory(PathBuf),
@@ -159,14 +165,14 @@ pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Vec<AddedMember>, 
         cluster: spec.cluster.clone(),
         highest: Id(members.len() as u64),
         lifetime: spec.node_lifetime,
-        algorithm: spec.algorithm.clone(),
-        arbiter: spec.arbiter,
-        timing: spec.timing,
         members,
     };
+    let ClusterSpec { algorithm, arbiter, timing, .. } = spec;
+    let settings =
+        Settings { algorithm, arbiter: *arbiter, timing, default_policy: Policy::default(), offices: &[] }.text();
     for member in &record.members {
         // Check that every file can be read back before writing any.
-        let text = configuration(&record.shared(), member, false);
+        let text = configuration(&record.cluster, member, false, &settings, &record.members);
         Config::parse_knowing(&text, Path::new(""), &|_| None, Some(&spec.algorithms))?;
     }
     if record.members.is_empty() {
@@ -181,7 +187,8 @@ pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Vec<AddedMember>, 
         for member in &record.members {
             let place = inside.join(&member.name);
             make_folder(&place)?;
-            write_member(&place, &authority, &authority_key.certificate, &record, member, false)?;
+            let text = configuration(&record.cluster, member, false, &settings, &record.members);
+            write_member(&place, &authority, &authority_key.certificate, &record, member, &text)?;
             sync_folder(&place)?;
         }
         Ok(())
@@ -191,8 +198,9 @@ pub fn bootstrap(folder: &Path, spec: &ClusterSpec) -> Result<Vec<AddedMember>, 
 }
 
 /// Creates the files of one more member, in the folder of the cluster's authority: its key, its certificate and its
-/// configuration. Its id is one that no member ever had. If the same member was added before, its files are reused.
-pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, BootstrapError> {
+/// configuration, with the settings of the cluster as one of its nodes has told them. Its id is one that no member ever
+/// had. If the same member was added before, its files are reused.
+pub fn add_member(folder: &Path, spec: &MemberSpec, settings: &str) -> Result<AddedMember, BootstrapError> {
     // A concurrent call waits for this lock, and then sees the new id.
     let _lock = lock(folder)?;
     let path = folder.join("authority.toml");
@@ -208,16 +216,19 @@ pub fn add_member(folder: &Path, spec: &MemberSpec) -> Result<AddedMember, Boots
     record.highest = Id(record.highest.0.saturating_add(1));
     let member = spec.with_id(record.highest);
     record.members.push(member.clone());
-    // The algorithm was looked up when the cluster was made.
-    let text = configuration(&record.shared(), &member, true);
+    // The nodes of the cluster know the algorithm.
+    let text = configuration(&record.cluster, &member, true, settings, &record.members);
     Config::parse_knowing(&text, Path::new(""), &|_| None, None)?;
     let place = folder.join(&member.name);
-    check_free(&place)?;
+    check_free(&place).map_err(|error| match error {
+        BootstrapError::Exists(place) => BootstrapError::LeftOver(place),
+        other => other,
+    })?;
     let (authority, _) = signing_authority(folder, &record)?;
     let trusted = trusted(folder)?;
     // The id is recorded first, so that it is never used again; the name last, so that a failed call can be repeated.
     replace(&path, &Record { highest: record.highest, ..before }.text())?;
-    create_folder_atomically(&place, |inside| write_member(inside, &authority, &trusted, &record, &member, true))?;
+    create_folder_atomically(&place, |inside| write_member(inside, &authority, &trusted, &record, &member, &text))?;
     replace(&path, &record.text())?;
     Ok(AddedMember { member, folder: place })
 }
@@ -272,10 +283,10 @@ fn write_member(
     authority_certificate: &str,
     record: &Record,
     member: &Member,
-    join: bool,
+    configuration: &str,
 ) -> Result<(), BootstrapError> {
     let issued = authority.issue(&record.cluster, member, certificate_lifetime(record.lifetime))?;
-    write_file(&place.join("hustings.toml"), 0o644, &configuration(&record.shared(), member, join))?;
+    write_file(&place.join("hustings.toml"), 0o644, configuration)?;
     write_file(&place.join("authority.crt"), 0o644, authority_certificate)?;
     write_file(&place.join("node.crt"), 0o644, &issued.certificate)?;
     write_file(&place.join("node.key"), 0o600, &issued.key)

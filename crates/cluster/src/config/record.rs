@@ -6,14 +6,12 @@ use std::time::Duration;
 use humantime::format_duration;
 use hustings_protocol::Id;
 
-use super::document::{MemberDocument, Text, TimingDocument};
+use super::document::{MemberDocument, Text};
 use super::error::{ConfigError, invalid, toml_error};
-use super::read::{members, read_text, timing};
-use super::values::{duration, word};
-use super::write::{self, SharedConfig, quoted};
-use super::{AlgorithmConfig, ArbiterKind};
+use super::read::{members, read_text};
+use super::values::duration;
+use super::write::{self, quoted};
 use crate::member::Member;
-use crate::timing::Timing;
 
 /// The record kept beside the authority's key.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,9 +21,6 @@ pub(super) struct Record {
     pub(super) highest: Id,
     /// How long the members' certificates are valid.
     pub(super) lifetime: Duration,
-    pub(super) algorithm: AlgorithmConfig,
-    pub(super) arbiter: ArbiterKind,
-    pub(super) timing: Timing,
     pub(super) members: Vec<Member>,
 }
 
@@ -35,10 +30,6 @@ struct RecordDocument {
     cluster: String,
     highest_id: u64,
     node_lifetime: Text,
-    algorithm: String,
-    params: Vec<String>,
-    arbiter: String,
-    timing: TimingDocument,
     #[serde(rename = "member")]
     members: Vec<MemberDocument>,
 }
@@ -69,9 +60,6 @@ impl Record {
             cluster: file.cluster,
             highest,
             lifetime: duration("node-lifetime", &file.node_lifetime)?,
-            algorithm: AlgorithmConfig::unresolved(&file.algorithm, file.params),
-            arbiter: word("arbiter", &file.arbiter)?,
-            timing: timing(&file.timing)?,
             members,
         })
     }
@@ -81,27 +69,13 @@ impl Record {
             "# Hustings: the record that is needed to add another member. Keep it with authority.key, off the cluster's hosts.\n\
              cluster = {}\n\
              highest-id = {}  # the highest id that was ever used: ids are never reused\n\
-             node-lifetime = {}\n\n\
-             # The settings of a new member. If you change them on the hosts, change them here too.\n\
-             {}\n{}{}",
+             node-lifetime = {}\n\
+             {}",
             quoted(&self.cluster),
             self.highest,
             quoted(&days(self.lifetime)),
-            write::election(&self.algorithm, self.arbiter),
-            write::timing(&self.timing),
             write::members(&self.members),
         )
-    }
-
-    /// The settings that all members share.
-    pub(super) fn shared(&self) -> SharedConfig<'_> {
-        SharedConfig {
-            cluster: &self.cluster,
-            members: &self.members,
-            algorithm: &self.algorithm,
-            arbiter: self.arbiter,
-            timing: &self.timing,
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::health::Checked;
 use super::{Exit, FIRST_CLIENT, FIRST_GUARDIAN, FIRST_PEER, Node, NodeError};
 use crate::api::{NOT_PERMITTED, Reply, Request};
 use crate::clock::Timestamp;
+use crate::config::Config;
 use crate::core::{ClientId, Output};
 use crate::faults::Rule;
 use crate::store::{SubmitError, Write};
@@ -237,6 +238,9 @@ impl Node {
             self.audit_refusal(client, &request, &refusal.code);
             return self.clients.queue_reply(client, &Reply::Error(refusal));
         }
+        if let Request::Settings { offset } = request {
+            return self.clients.queue_reply(client, &settings_part(&self.config, offset));
+        }
         self.audit_request(client, &request);
         let descriptor = self.clients.take_descriptor(client, &request);
         match self.guards.handle_request(client, &request, self.clients.stream(client), descriptor) {
@@ -345,6 +349,16 @@ impl Node {
         self.transport.close(self.clock.now());
         exit
     }
+}
+
+/// What this node was configured with, from an offset on.
+fn settings_part(config: &Config, offset: usize) -> Reply {
+    /// With every character escaped, two of them fit into a line.
+    const MAX_BYTES: usize = 256 * 1024;
+    let all = config.settings();
+    let rest = all.get(offset..).unwrap_or_default();
+    let end = (0..=rest.len().min(MAX_BYTES)).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or_default();
+    Reply::Settings { text: rest[..end].to_string(), next: (end < rest.len()).then_some(offset + end) }
 }
 
 fn exit_reason(exit: &Exit) -> String {

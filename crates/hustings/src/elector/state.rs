@@ -221,6 +221,7 @@ impl State {
             Reply::History { .. } => self.handle_answer(Ok(()), now, &mut updates),
             Reply::Status(_)
             | Reply::Offices { .. }
+            | Reply::Settings { .. }
             | Reply::Terms(_)
             | Reply::Completed { .. }
             | Reply::State { .. }

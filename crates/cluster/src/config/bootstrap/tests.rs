@@ -3,6 +3,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::config::{Mode, Preempt};
 use crate::member::Role;
 
 fn cluster_spec() -> ClusterSpec {
@@ -12,6 +13,18 @@ fn cluster_spec() -> ClusterSpec {
 
 fn spec(text: &str) -> MemberSpec {
     text.parse().expect("a good spec")
+}
+
+/// What a node of the cluster tells.
+fn settings() -> String {
+    let parsed = |text: &str| Config::parse_knowing(text, Path::new(""), &|_| None, None).expect("it is valid");
+    let own = "cluster = \"shop\"\nnode = \"a\"\n";
+    let member = "[[member]]\nid = 1\nname = \"a\"\naddress = \"h:1\"\n";
+    let shared = "algorithm = \"franklin\"\nparams = [\"x=1\"]\n[timing]\nlease = \"7s\"\ndrift-ppm = 77\n\
+                  [office-default]\nmode = \"fenced\"\npreempt = \"better\"\nlease = \"9s\"\n\
+                  [[office]]\nname = \"one\"\nmode = \"exclusive\"\npreempt = { better-after = \"1m 1s\" }\nstop = \"2s\"\n\
+                  [[office]]\nname = \"two\"\npreempt = \"never\"\nlease = \"8s\"\n";
+    parsed(&format!("{own}{shared}{member}")).settings()
 }
 
 fn config(folder: &Path) -> Config {
@@ -118,30 +131,41 @@ fn a_new_member_gets_an_unused_id() {
     let place = tempfile::tempdir().expect("create a temporary folder");
     let folder = place.path().join("shop");
     bootstrap(&folder, &cluster_spec()).expect("the folder is new");
-    let admitted = add_member(&folder, &spec("d=h:4,role=observer,priority=9")).expect("there is room");
+    let admitted = add_member(&folder, &spec("d=h:4,role=observer,priority=9"), &settings()).expect("there is room");
     assert_eq!((admitted.member.id, admitted.member.role), (Id(4), Role::Observer));
     let config = config(&admitted.folder);
     assert_eq!((config.node, config.members.len()), (Id(4), 4));
     assert_eq!(config.own(), Some(&admitted.member));
+    // It has the settings of the cluster.
+    assert_eq!((config.settings(), config.algorithm.name()), (settings(), "franklin"));
+    assert_eq!((config.timing.lease, config.timing.drift_ppm), (Duration::from_secs(7), 77));
+    let [one, two] = ["one", "two"].map(|name| config.policy(name));
+    let (lease, preempt) = (Some(Duration::from_secs(9)), Preempt::BetterAfter(Duration::from_secs(61)));
+    assert_eq!(config.default_policy, Policy { mode: Mode::Fenced, preempt: Preempt::Better, lease, stop: None });
+    assert_eq!(one, Policy { mode: Mode::Exclusive, preempt, lease, stop: Some(Duration::from_secs(2)) });
+    let lease = Some(Duration::from_secs(8));
+    assert_eq!(two, Policy { mode: Mode::Fenced, preempt: Preempt::Never, lease, stop: None });
     // The certificate comes from the same authority.
     let certificate = |path: &Path| fs::read(path).expect("it was written");
     assert_eq!(certificate(&config.tls.authority), certificate(&folder.join("authority.crt")));
-    let again = add_member(&folder, &spec("d=h:4,role=observer,priority=9")).expect("it is the same member");
+    let again =
+        add_member(&folder, &spec("d=h:4,role=observer,priority=9"), &settings()).expect("it is the same member");
     assert_eq!(again, admitted, "its files are reused");
-    let other = |text: &str| add_member(&folder, &spec(text)).expect_err("there is another one").to_string();
+    let other =
+        |text: &str| add_member(&folder, &spec(text), &settings()).expect_err("there is another one").to_string();
     assert!(other("d=h:5").contains("`d` was added before with another address"), "{}", other("d=h:5"));
     assert!(other("a=h:1").contains("`a` was added before"), "a founder was not added: {}", other("a=h:1"));
-    let same_address = add_member(&folder, &spec("e=h:4")).expect_err("d is there").to_string();
+    let same_address = add_member(&folder, &spec("e=h:4"), &settings()).expect_err("d is there").to_string();
     assert!(same_address.starts_with("`member: address` is `h:4`"), "{same_address}");
     // A rejected member uses up no id.
     fs::create_dir(folder.join("f")).and_then(|()| fs::write(folder.join("f/x"), "x")).expect("the folder is ours");
-    assert!(matches!(add_member(&folder, &spec("f=h:6")), Err(BootstrapError::Exists(_))));
-    assert_eq!(add_member(&folder, &spec("e=h:5")).expect("there is room").member.id, Id(5));
+    assert!(matches!(add_member(&folder, &spec("f=h:6"), &settings()), Err(BootstrapError::LeftOver(_))));
+    assert_eq!(add_member(&folder, &spec("e=h:5"), &settings()).expect("there is room").member.id, Id(5));
     // A failure after the id was recorded uses it up. The dangling link is found only when the folder is renamed.
     std::os::unix::fs::symlink("nowhere", folder.join("g")).expect("the folder is ours");
-    assert!(matches!(add_member(&folder, &spec("g=h:7")), Err(BootstrapError::File { .. })));
+    assert!(matches!(add_member(&folder, &spec("g=h:7"), &settings()), Err(BootstrapError::File { .. })));
     fs::remove_file(folder.join("g")).expect("it is still a link");
-    assert_eq!(add_member(&folder, &spec("g=h:7")).expect("it can be tried again").member.id, Id(7));
+    assert_eq!(add_member(&folder, &spec("g=h:7"), &settings()).expect("it can be tried again").member.id, Id(7));
 }
 
 #[test]
@@ -151,7 +175,7 @@ fn ids_of_removed_members_are_not_reused() {
     bootstrap(&folder, &cluster_spec()).expect("the folder is new");
     assert_eq!(remove_member(&folder, "c").expect("it is a member").id, Id(3));
     assert!(matches!(remove_member(&folder, "c"), Err(BootstrapError::UnknownMember(name)) if name == "c"));
-    assert_eq!(add_member(&folder, &spec("d=h:4,role=observer")).expect("there is room").member.id, Id(4));
+    assert_eq!(add_member(&folder, &spec("d=h:4,role=observer"), &settings()).expect("there is room").member.id, Id(4));
     remove_member(&folder, "a").expect("b can lead");
     let error = remove_member(&folder, "b").expect_err("nobody else can lead").to_string();
     assert!(error.contains("at least one must be an elector"), "{error}");
@@ -160,7 +184,7 @@ fn ids_of_removed_members_are_not_reused() {
     assert_eq!((record.highest, record.members.len()), (Id(4), 2));
     record.highest = Id(1);
     replace(&path, &record.text()).expect("the folder is ours");
-    let error = add_member(&folder, &spec("e=h:5")).expect_err("the record is invalid").to_string();
+    let error = add_member(&folder, &spec("e=h:5"), &settings()).expect_err("the record is invalid").to_string();
     assert!(error.contains("`highest-id` is `1`"), "{error}");
 }
 
@@ -173,7 +197,7 @@ fn concurrent_additions_get_different_ids() {
         let admitting: Vec<_> = (0..4)
             .map(|index| {
                 let (folder, spec) = (&folder, spec(&format!("n{index}=h:{}", index + 1)));
-                scope.spawn(move || add_member(folder, &spec).expect("there is room").member.id.0)
+                scope.spawn(move || add_member(folder, &spec, &settings()).expect("there is room").member.id.0)
             })
             .collect();
         admitting.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()

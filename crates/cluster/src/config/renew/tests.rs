@@ -102,7 +102,7 @@ fn a_rotation_has_three_steps_in_one_order() {
     assert_eq!((bundle(), read(&folder.join("authority.crt"))), (2, next.clone()));
     assert_ne!(identity(&folder, "a").expect("the bundle has its authority").expiry(), before);
     assert!(rotate(&folder, RotationStep::Begin).is_err_and(|error| error.contains("is not over")));
-    let added = add_member(&folder, &"c=10.0.0.3:7401".parse().expect("a member")).expect("it can be added");
+    let added = add_member(&folder, &"c=10.0.0.3:7401".parse().expect("a member"), "").expect("it can be added");
     assert_eq!(read(&added.folder.join("authority.crt")), read(&folder.join("a/authority.crt")));
     assert!(identity(&folder, "c").is_ok());
 

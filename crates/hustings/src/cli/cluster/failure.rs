@@ -1,5 +1,6 @@
 //! Errors of the cluster commands.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use hustings_cluster::api::{ClientError, RequestError};
@@ -35,6 +36,9 @@ pub(crate) enum ClusterFailure {
     /// No member or office has this name.
     #[error("there is no {what} `{name}`")]
     Unknown { what: &'static str, name: String, nearest: Option<String> },
+    /// Nobody can say for sure whether there is a member.
+    #[error("it is not known whether there is a member `{0}`: this node cannot reach a majority")]
+    UncertainMember(String),
     /// There is no token to store a state with.
     #[error("{}", no_token(found.as_deref()))]
     NoToken { found: Option<String> },
@@ -62,20 +66,20 @@ pub(crate) enum ClusterFailure {
     /// A command that there is not.
     #[error("cannot find the command `{command}`{}", if *.is_searched { " in PATH" } else { "" })]
     NoCommand { command: String, is_searched: bool },
+    /// The health check runs a command that there is not.
+    #[error("`health.command`: cannot find the program `{0}`; every check would score 0")]
+    NoHealthCommand(String),
     /// The node was removed from its cluster.
     #[error("this node was removed from its cluster")]
     Removed,
     /// The node runs with another store than the one that the cluster knows.
-    /// The health check runs a command that there is not.
-    #[error("`health.command`: cannot find the program `{0}`; every check would score 0")]
-    NoHealthCommand(String),
     #[error("the data folder of this node is not the one that the cluster knows, so its votes may be lost")]
-    UnknownDisk,
+    UnknownDisk(Replacement),
     /// The node runs with an older copy of its store.
     #[error(
         "the data folder of this node is older than the one that the cluster has seen it run with, so it lacks votes"
     )]
-    OldDisk,
+    OldDisk(Replacement),
     /// Two processes run as the same member.
     #[error("another process that was started later runs as this member, with its certificate")]
     Superseded,
@@ -102,6 +106,27 @@ pub(crate) enum ClusterFailure {
     Unreadable { index: u64, error: String },
 }
 
+/// A member whose disk is lost, and how a new one takes its place.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    pub(crate) data: PathBuf,
+}
+
+impl fmt::Display for Replacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Replacement { name, address, data } = self;
+        write!(
+            f,
+            "make it a new member: where the folder DIR of `hustings init` is, run `hustings members remove {name} --dir \
+             DIR`, `rm -r DIR/{name}` and `hustings members add {name}={address} --dir DIR`; here, run `rm -r {}`, and \
+             start the node with the files of DIR/{name}",
+            data.display()
+        )
+    }
+}
+
 impl ClusterFailure {
     pub(crate) fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         ClusterFailure::Unknown { what, name: quote(name), nearest: nearest(name, known).map(str::to_string) }
@@ -111,6 +136,9 @@ impl ClusterFailure {
     pub(crate) fn exit_and_help(&self) -> (Exit, Option<String>) {
         match self {
             ClusterFailure::Config(error) => config_exit(error),
+            ClusterFailure::UncertainMember(_) => {
+                (Exit::CouldNot, Some("try again; `hustings status` shows which members are up".into()))
+            }
             ClusterFailure::Bootstrap(error) => bootstrap_exit(error),
             ClusterFailure::BundleFile { error, .. } if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 (Exit::WrongUse, Some("name a file that does not exist".to_string()))
@@ -141,15 +169,10 @@ impl ClusterFailure {
             | ClusterFailure::Node(_)
             | ClusterFailure::UnexpectedReply
             | ClusterFailure::Removed => (Exit::CouldNot, None),
-            ClusterFailure::UnknownDisk => {
-                let help =
-                    "run `hustings members remove NAME`, then `hustings members add NAME=…` to make it a new member";
-                (Exit::Refused, Some(help.to_string()))
-            }
-            ClusterFailure::OldDisk => {
-                let help = "put the folder back that the node ran with last; if it is lost, run `hustings members remove \
-                            NAME`, then `hustings members add NAME=…` to make it a new member";
-                (Exit::Refused, Some(help.to_string()))
+            ClusterFailure::UnknownDisk(replacement) => (Exit::Refused, Some(replacement.to_string())),
+            ClusterFailure::OldDisk(replacement) => {
+                let help = "put the folder back that the node ran with last; if it is lost, ";
+                (Exit::Refused, Some(format!("{help}{replacement}")))
             }
             ClusterFailure::Superseded => {
                 let help =

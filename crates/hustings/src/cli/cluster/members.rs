@@ -133,7 +133,8 @@ fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     if node.status()?.members.iter().any(|member| member.name == name) {
         return Err(ClusterFailure::Bootstrap(BootstrapError::MemberExists(name)).into());
     }
-    let added = add_member(&args.dir, &args.member).map_err(ClusterFailure::from)?;
+    let settings = node.settings()?;
+    let added = add_member(&args.dir, &args.member, &settings).map_err(ClusterFailure::from)?;
     node.execute(&Request::AddMember { id: added.member.id.0, name: name.clone(), address, priority, role })?;
     let folder = added.folder.display().to_string();
     match args.client_args.format {
@@ -151,10 +152,10 @@ fn add(args: &AddArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
 
 fn set(args: &SetArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
-    node.check_member(&args.name)?;
     let SetArgs { name, priority, role, address, force, .. } = args;
     let (name, address) = (name.clone(), address.clone());
-    node.execute(&Request::SetMember { name, priority: *priority, role: *role, address, force: *force })?;
+    let request = Request::SetMember { name, priority: *priority, role: *role, address, force: *force };
+    node.change_member(&args.name, &request)?;
     match args.client_args.format {
         Format::Json => writeln!(console.out, "{}", json!({ "changed": args.name }))?,
         Format::Text => writeln!(console.out, "{} is changed", args.name)?,
@@ -164,19 +165,25 @@ fn set(args: &SetArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
 
 fn remove(args: &RemoveArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let mut node = args.client_args.target.connect()?;
-    let known = node.check_member(&args.name);
-    if known.is_ok() {
-        node.execute(&Request::RemoveMember { name: args.name.clone(), force: args.force })?;
-    }
-    match (known, args.dir.as_ref().map(|dir| remove_member(dir, &args.name))) {
+    let request = Request::RemoveMember { name: args.name.clone(), force: args.force };
+    let removed = match node.change_member(&args.name, &request) {
+        Err(failure) if !matches!(failure, ClusterFailure::Unknown { .. }) => return Err(failure.into()),
+        removed => removed,
+    };
+    match (removed, args.dir.as_ref().map(|dir| remove_member(dir, &args.name))) {
         (Ok(()), Some(forgotten)) => drop(forgotten.map_err(ClusterFailure::from)?),
         // The member has files, but it never joined the cluster.
         (Err(_), Some(Ok(_))) => {}
-        (known, _) => known?,
+        (removed, _) => removed?,
     }
+    let left = args.dir.as_ref().map(|dir| dir.join(&args.name)).filter(|folder| folder.exists());
     match args.client_args.format {
-        Format::Json => writeln!(console.out, "{}", json!({ "removed": args.name }))?,
+        Format::Json => writeln!(console.out, "{}", json!({ "removed": args.name, "files": left }))?,
         Format::Text => writeln!(console.out, "{} is no longer a member", args.name)?,
+    }
+    if let (Format::Text, Some(folder)) = (args.client_args.format, left) {
+        let folder = folder.display();
+        writeln!(console.out, "Its files are left. Before you add a member of this name again: rm -r {folder}")?;
     }
     Ok(Exit::Done)
 }

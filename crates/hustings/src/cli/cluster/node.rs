@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::super::args::Format;
 use super::super::console::{Console, Exit};
 use super::super::failure::{Failure, warn};
+use super::failure::Replacement;
 use super::{ClusterFailure, target};
 
 #[derive(Args, Clone, Debug)]
@@ -48,8 +49,8 @@ pub(crate) struct NodeArgs {
     format: Format,
 }
 
-pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
 /// Runs the node. Where the log is JSON, so is what is said before it begins and after it ends.
+pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
     let path = target::config_path(args.config.as_ref());
     let configured = read(args, &path, algorithms).map_err(|error| ClusterFailure::from(error).into());
     // Without a configuration, only what stands above it is known.
@@ -74,7 +75,6 @@ pub(crate) fn run(args: &NodeArgs, algorithms: &Algorithms, console: &mut Consol
         }
         done => done,
     }
-    if config.arbiter == ArbiterKind::None {
 }
 
 fn serve(
@@ -84,6 +84,7 @@ fn serve(
     algorithms: &Algorithms,
     console: &mut Console<'_>,
 ) -> Result<Exit, Failure> {
+    if config.arbiter == ArbiterKind::None {
         let loud = "arbiter = \"none\": if the cluster is split, every part of it has a leader of its own, and tokens \
                     fence nothing; arbiter = \"raft\" keeps it to one";
         match config.log.format {
@@ -93,6 +94,9 @@ fn serve(
             }
         }
     }
+    let own = config.own().ok_or(NodeError::NotAMember(config.node.0)).map_err(ClusterFailure::Run)?;
+    let (name, address, data) = (own.name.clone(), own.address.clone(), config.data.clone());
+    let replacement = Replacement { name, address, data };
     let logger = Logger::to_stderr(config.log).map_err(Failure::Output)?;
     let (again, algorithms) = (args.clone(), algorithms.clone());
     let mut reader = ConfigReader::new(move || read(&again, &path, &algorithms));
@@ -114,15 +118,16 @@ fn serve(
     }
     let options = Options { reader: Some(reader), ..options };
     let ended = Node::open(config, options).and_then(Node::run).map_err(ClusterFailure::Run)?;
-    match ended {
-        Ended::Left => Ok(Exit::Done),
-        Ended::Removed => Err(ClusterFailure::Removed.into()),
-        Ended::UnknownDisk => Err(ClusterFailure::UnknownDisk.into()),
-        Ended::OldDisk => Err(ClusterFailure::OldDisk.into()),
-        Ended::Superseded => Err(ClusterFailure::Superseded.into()),
-        Ended::OldProgram { version, reads } => Err(ClusterFailure::OldProgram { version, reads }.into()),
-        Ended::Unreadable { index, error } => Err(ClusterFailure::Unreadable { index, error }.into()),
-    }
+    let failure = match ended {
+        Ended::Left => return Ok(Exit::Done),
+        Ended::Removed => ClusterFailure::Removed,
+        Ended::UnknownDisk => ClusterFailure::UnknownDisk(replacement),
+        Ended::OldDisk => ClusterFailure::OldDisk(replacement),
+        Ended::Superseded => ClusterFailure::Superseded,
+        Ended::OldProgram { version, reads } => ClusterFailure::OldProgram { version, reads },
+        Ended::Unreadable { index, error } => ClusterFailure::Unreadable { index, error },
+    };
+    Err(failure.into())
 }
 
 /// Reads the configuration. The options of the command line stand above it.

@@ -10,6 +10,7 @@ use hustings_cluster::api::{
     Trace,
 };
 use hustings_cluster::config::Config;
+use hustings_text::quote;
 
 use super::{ClusterFailure, LEADER};
 
@@ -127,6 +128,35 @@ impl NodeClient {
             }
         }
         Ok(status)
+    }
+
+    /// The part of the node's configuration in which all members must agree.
+    pub(crate) fn settings(&mut self) -> Result<String, ClusterFailure> {
+        let mut settings = String::new();
+        loop {
+            match self.call(&Request::Settings { offset: settings.len() })? {
+                Reply::Settings { text, next } => {
+                    settings += &text;
+                    if next.is_none_or(|next| next != settings.len()) {
+                        return Ok(settings);
+                    }
+                }
+                _ => return Err(ClusterFailure::UnexpectedReply),
+            }
+        }
+    }
+
+    /// Changes a member. Whether there is one, a majority says: what this node knows may be old.
+    pub(crate) fn change_member(&mut self, name: &str, request: &Request) -> Result<(), ClusterFailure> {
+        match self.execute(request) {
+            Err(ClusterFailure::Rejected(refusal)) if refusal.code == "unknown-member" => {}
+            done => return done,
+        }
+        let Status { members, current, .. } = self.status()?;
+        match current && !members.iter().any(|member| member.name == name) {
+            true => Err(ClusterFailure::unknown("member", name, members.iter().map(|member| member.name.as_str()))),
+            false => Err(ClusterFailure::UncertainMember(quote(name))),
+        }
     }
 
     /// The name of the node.
