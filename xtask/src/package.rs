@@ -1,5 +1,6 @@
 //! `cargo xtask package`: a .deb and a tarball, with the unit, manual pages and completions.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,26 @@ impl Options {
     }
 }
 
-const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "docs/operations.md", "docs/configuration.md"];
+const DOCUMENTS: [&str; 8] = [
+    "README.md",
+    "CHANGELOG.md",
+    "docs/operations.md",
+    "docs/configuration.md",
+    "docs/run.md",
+    "docs/api.md",
+    "docs/monitoring.md",
+    "docs/troubleshooting.md",
+];
+/// What other systems need to work with a node.
+const CONTRIB: &str = "contrib";
+
+/// The libraries that the program may link, the package of each, and the prefix of their versions.
+const LIBRARIES: [(&str, &str, &str); 4] = [
+    ("libc.so.6", "libc6", "GLIBC_"),
+    ("libm.so.6", "libc6", "GLIBC_"),
+    ("ld-linux-", "libc6", "GLIBC_"),
+    ("libgcc_s.so.1", "libgcc-s1", "GCC_"),
+];
 
 /// Builds the packages. Returns what could not be done.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
@@ -48,11 +68,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
     }
     stage_files(root, &binary, &stage)?;
     println!("{}", tarball(root, &out, &stage, &version)?.display());
-    let new = deb(root, &out, &stage, &version)?;
+    let depends = depends(&binary)?;
+    let new = deb(root, &out, &stage, &version, &depends)?;
     println!("{}", new.display());
     if options.test {
         // The same files under an older version, to upgrade from.
-        let old = deb(root, &out, &stage, &format!("{version}~0"))?;
+        let old = deb(root, &out, &stage, &format!("{version}~0"), &depends)?;
         let script = root.join("packaging/test-in-systemd");
         call(Command::new("bash").arg(script).arg(&old).arg(&new))?;
         fs::remove_file(&old).map_err(told(&old))?;
@@ -90,6 +111,10 @@ fn stage_files(root: &Path, binary: &Path, stage: &Path) -> Result<(), String> {
         let name = Path::new(document).file_name().expect("it is a file").to_string_lossy();
         put(&format!("usr/share/doc/hustings/{name}"), 0o644, &read(&root.join(document))?)?;
     }
+    for path in files_below(&root.join(CONTRIB)).map_err(told(&root.join(CONTRIB)))? {
+        let name = path.strip_prefix(root).expect("it is below the root").display();
+        put(&format!("usr/share/doc/hustings/{name}"), 0o644, &read(&path)?)?;
+    }
     let licences = [read(&root.join("LICENSE-MIT"))?, read(&root.join("LICENSE-APACHE"))?].concat();
     put("usr/share/doc/hustings/copyright", 0o644, &licences)?;
     for (shell, path) in [
@@ -110,6 +135,54 @@ fn stage_files(root: &Path, binary: &Path, stage: &Path) -> Result<(), String> {
         call(Command::new("gzip").args(["-9nf"]).arg(stage.join(&path)))?;
     }
     Ok(())
+}
+
+fn files_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => files.extend(files_below(&entry.path())?),
+            false => files.push(entry.path()),
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What the package depends on: for each library that the program links, the highest version of a symbol that it uses.
+fn depends(binary: &Path) -> Result<String, String> {
+    let read = |option| output(Command::new("readelf").arg(option).arg("-W").arg(binary));
+    let missing = |error| format!("{error}; readelf is part of binutils");
+    dependencies(&read("-d").map_err(missing)?, &read("-V")?)
+}
+
+/// The same, of what `readelf` prints: the dynamic section, and the versions of symbols.
+fn dependencies(dynamic: &str, versions: &str) -> Result<String, String> {
+    let mut packages: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let needed = dynamic.lines().filter_map(|line| line.split_once("Shared library: [")?.1.split(']').next());
+    for library in needed {
+        let known = LIBRARIES.iter().find(|(name, ..)| library.starts_with(name));
+        let (_, package, prefix) =
+            known.ok_or_else(|| format!("the program links {library}, of an unknown package"))?;
+        let names = versions.lines().filter_map(|line| line.split_once("Name: ")?.1.split_whitespace().next());
+        let used = names.filter_map(|name| version_of(name.strip_prefix(prefix)?));
+        let highest = packages.entry(package).or_default();
+        *highest = used.max().unwrap_or_default().max(std::mem::take(highest));
+    }
+    if packages.is_empty() {
+        return Err("the program links no library, or readelf prints something else".to_string());
+    }
+    let one = |(package, version): (&str, Vec<u32>)| {
+        let version: Vec<String> = version.iter().map(ToString::to_string).collect();
+        if version.is_empty() { package.to_string() } else { format!("{package} (>= {})", version.join(".")) }
+    };
+    Ok(packages.into_iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// The numbers of a version, which are compared one by one: 2.35 comes after 2.9.
+fn version_of(text: &str) -> Option<Vec<u32>> {
+    text.split('.').map(|part| part.parse().ok()).collect()
 }
 
 /// The pages of the manual: the program's, and one for each of its commands.
@@ -139,7 +212,7 @@ fn tarball(root: &Path, out: &Path, stage: &Path, version: &str) -> Result<PathB
     Ok(path)
 }
 
-fn deb(root: &Path, out: &Path, stage: &Path, version: &str) -> Result<PathBuf, String> {
+fn deb(root: &Path, out: &Path, stage: &Path, version: &str, depends: &str) -> Result<PathBuf, String> {
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
     let architecture = architecture.trim();
     let control = stage.join("DEBIAN");
@@ -147,6 +220,7 @@ fn deb(root: &Path, out: &Path, stage: &Path, version: &str) -> Result<PathBuf, 
     let template = root.join("packaging/debian/control");
     let text = fs::read_to_string(&template).map_err(told(&template))?;
     let text = text.replace("@VERSION@", version).replace("@ARCHITECTURE@", architecture);
+    let text = text.replace("@DEPENDS@", depends);
     fs::write(control.join("control"), text).map_err(told(&control))?;
     for script in ["postinst", "prerm", "postrm"] {
         let path = control.join(script);
@@ -179,6 +253,29 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dependencies_follow_from_the_symbols_in_use() {
+        let dynamic = " 0x1 (NEEDED)  Shared library: [libgcc_s.so.1]\n 0x1 (NEEDED)  Shared library: [libc.so.6]\n";
+        let versions = "  0x1:   Name: GLIBC_2.9  Flags: none  Version: 4\n  0x2:   Name: GLIBC_2.35  Flags: none\n  \
+                        0x3:   Name: GLIBC_2.4  Flags: none\n  0x4:   Name: GCC_4.2.0  Flags: none\n";
+        let expected = "libc6 (>= 2.35), libgcc-s1 (>= 4.2.0)";
+        assert_eq!(dependencies(dynamic, versions).as_deref(), Ok(expected));
+        assert!(dependencies("", versions).is_err());
+        let unknown = dependencies(" (NEEDED)  Shared library: [libssl.so.3]\n", versions);
+        assert!(unknown.is_err_and(|error| error.contains("libssl.so.3")));
+    }
+
+    /// This program was linked on this host, so the host has what it depends on.
+    #[test]
+    fn a_real_program_depends_on_a_libc_that_is_here() {
+        let depends = depends(&std::env::current_exe().expect("this program")).expect("binutils come with the linker");
+        let version = depends.split_once("libc6 (>= 2.").and_then(|(_, rest)| rest.split(')').next());
+        let version: u32 = version.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{depends}"));
+        let here = output(Command::new("getconf").arg("GNU_LIBC_VERSION")).expect("glibc has it");
+        let here: u32 = here.trim().rsplit('.').next().and_then(|text| text.parse().ok()).expect("a version");
+        assert!((17..=here).contains(&version), "{depends}, but here is {here}");
+    }
 
     #[test]
     fn options_are_named_or_refused() {
