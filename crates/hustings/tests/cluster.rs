@@ -203,6 +203,30 @@ fn adds_and_removes_members() {
 }
 
 #[test]
+fn a_removed_leader_is_not_missed_when_all_that_remain_are_killed() {
+    for (members, missing) in [(&["a", "b"][..], 0), (&["a", "b", "c", "d"], 1)] {
+        let mut cluster = Cluster::new(members, &[]);
+        cluster.start(members);
+        cluster.wait_for_agreement(members, |_| true);
+        let leader = cluster.wait_until("the arbiter has a leader", || {
+            let status = json(&cluster.run("a", &["status", "--format", "json"]).out);
+            status["arbiter_leader"].as_str().map(str::to_string)
+        });
+        let mut left: Vec<&str> = members.iter().copied().filter(|name| *name != leader).collect();
+        left.drain(..missing).for_each(|name| cluster.kill(name));
+        cluster.wait_for_agreement(&left, |holder| left.contains(&holder) || holder == leader);
+        let folder = cluster.folder();
+        let dir = folder.to_str().expect("its name is plain");
+        let removed = cluster.run(left[0], &["members", "remove", &leader, "--dir", dir]);
+        assert_eq!((removed.code, removed.err.as_str()), (0, ""));
+        left.iter().for_each(|name| cluster.kill(name));
+        cluster.kill(&leader);
+        cluster.start(&left);
+        cluster.wait_for_agreement(&left, |holder| left.contains(&holder));
+    }
+}
+
+#[test]
 fn a_member_that_never_joined_can_be_removed() {
     let mut cluster = three(&[]);
     let folder = cluster.folder();

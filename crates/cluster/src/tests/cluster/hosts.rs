@@ -34,6 +34,8 @@ pub(super) struct Host {
     pub(super) refused: Option<Fake>,
     pub(super) frozen: bool,
     pub(super) is_leaving: bool,
+    /// It was removed from the cluster, and is not started again.
+    pub(super) is_removed: bool,
     pub(super) deferred: Vec<EventKind>,
     pub(super) ppm: i64,
     pub(super) wake: u64,

@@ -166,7 +166,7 @@ impl SimCluster {
     }
 
     pub(crate) fn start(&mut self, node: usize) {
-        if self.hosts[node].core.is_some() {
+        if self.hosts[node].core.is_some() || self.hosts[node].is_removed {
             return;
         }
         let Some(storage) = self.hosts[node].open_store(node) else { return };
@@ -220,6 +220,11 @@ impl SimCluster {
                 | Output::MissingFounders(_)
                 | Output::Outcome { .. } => {}
                 Output::Exit(Exit::Left) => {
+                    self.kill(node);
+                    return;
+                }
+                Output::Exit(Exit::Removed) => {
+                    self.hosts[node].is_removed = true;
                     self.kill(node);
                     return;
                 }

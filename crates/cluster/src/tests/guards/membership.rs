@@ -185,11 +185,46 @@ fn a_removal_that_leaves_no_live_majority_is_refused_unless_it_is_forced() {
     // Forced, it is carried out.
     let (mut cluster, leader) = cluster_of(3);
     let [one, down] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    let disk = cluster.node(down).disk.clone();
     cluster.kill(down);
     cluster.advance_ms(1_000);
     cluster.request(leader, 9, Request::RemoveMember { name: format!("n{one}"), force: true });
     cluster.advance_ms(500);
+    assert_eq!(cluster.node(one).exit, None, "the others are no majority yet");
+    assert!(shown(&mut cluster, leader, &format!("n{one}")).expect("it is a member").joining, "it does not vote");
+    let roles = [1, 2, 3].map(|id| (id, Role::Elector));
+    cluster.start_with(config(down, &roles), disk, incarnation(down) + 100, 70 + down);
+    cluster.advance_ms(1_000);
     assert_eq!(cluster.node(one).exit, Some(Exit::Removed));
+}
+
+#[test]
+fn a_voter_leaves_when_a_majority_of_the_others_knows_for_good() {
+    let (mut cluster, leader) = cluster_of(3);
+    let [leaving, other] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    // The one that leaves is part of the majority that decides this. The others are two, and one of them hears nothing.
+    cluster.lost.insert((leader, other));
+    assert_eq!(remove(&mut cluster, leader, leaving), []);
+    assert_eq!(cluster.node(leaving).exit, None);
+    cluster.lost.clear();
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.take_replies(leader, 9), [Reply::Done]);
+    assert_eq!(cluster.node(leaving).exit, Some(Exit::Removed));
+}
+
+#[test]
+fn a_voter_that_becomes_an_observer_may_go_when_a_majority_of_the_others_knows_for_good() {
+    let (mut cluster, leader) = cluster_of(3);
+    let [changed, other] = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    cluster.lost.insert((leader, other));
+    let (name, priority, _, address) = change(&format!("n{changed}"));
+    let role = Some(Role::Observer);
+    cluster.request(leader, 9, Request::SetMember { name, priority, role, address, force: false });
+    cluster.advance_ms(500);
+    assert_eq!(cluster.take_replies(leader, 9), []);
+    cluster.lost.clear();
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.take_replies(leader, 9), [Reply::Done]);
 }
 
 #[test]

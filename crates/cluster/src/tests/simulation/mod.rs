@@ -2,6 +2,7 @@
 
 mod disks;
 mod earlier_leases;
+mod membership;
 mod old_disks;
 mod restart;
 mod rolling_changes;

@@ -15,6 +15,7 @@ impl RaftArbiter {
     /// Carries out what the raft library wants done, until it wants nothing more. Returns whether it wanted anything.
     pub(super) fn process_ready(&mut self, context: &mut Context<'_>) -> bool {
         let mut has_worked = false;
+        self.settle();
         self.consensus.collect_ready(&mut self.ready);
         loop {
             let ready = std::mem::take(&mut self.ready);
@@ -49,6 +50,7 @@ impl RaftArbiter {
                 let obsolete = self.blobs.pin(&self.table.states, self.consensus.applied());
                 self.consensus.compact(self.table.encode(), obsolete, has_new_member, &mut self.ready);
             }
+            self.settle();
             self.consensus.collect_ready(&mut self.ready);
         }
     }
@@ -66,7 +68,7 @@ impl RaftArbiter {
                 Err(error) => self.halt(index, error),
             },
             CommittedChange::Membership(change, member) => match decode_membership(&member, self.reads) {
-                Ok(member) => self.apply_membership(request, &change, member, context),
+                Ok(member) => self.apply_membership((place, request), &change, member, context),
                 Err(error) => self.halt(index, error),
             },
             CommittedChange::Malformed => self.halt(index, MALFORMED_MEMBERSHIP),
@@ -74,6 +76,14 @@ impl RaftArbiter {
                 Ok(table) => self.replace_table(index, table, context),
                 Err(error) => self.halt(index, error),
             },
+            CommittedChange::Empty if request.is_some() => {
+                self.events.push_back(ArbiterEvent::Applied {
+                    office: None,
+                    request,
+                    took_effect: true,
+                    is_grant: false,
+                });
+            }
             CommittedChange::Empty => {}
         }
     }

@@ -6,6 +6,7 @@ use hustings_protocol::Id;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
 use super::RaftArbiter;
+use super::consensus::Place;
 use crate::api::RequestError;
 use crate::clock::Timestamp;
 use crate::core::arbiter::ArbiterEvent;
@@ -85,7 +86,18 @@ impl RaftArbiter {
             let _ = super::Arbiter::release_coordination(self, context);
             return Err(errors::moved());
         }
-        self.change_membership(id, ConfChangeType::RemoveNode, encode_membership(None, self.table.version()))
+        self.propose_removal(id)
+    }
+
+    /// Proposes the removal of a member, or of a voter its first step (see [`super::settling`]).
+    pub(super) fn propose_removal(&mut self, id: Id) -> Result<(), RequestError> {
+        let voter = self.table.member(id).filter(|_| self.consensus.voters().contains(&id)).cloned();
+        let Some(voter) = voter else {
+            return self.change_membership(id, ConfChangeType::RemoveNode, encode_membership(None, self.table.version()));
+        };
+        self.change_member(&voter, ConfChangeType::AddLearnerNode)?;
+        self.settling.begin_removal(self.consensus.last_proposed(), id);
+        Ok(())
     }
 
     fn change_membership(&mut self, id: Id, kind: ConfChangeType, context: Vec<u8>) -> Result<(), RequestError> {
@@ -103,14 +115,20 @@ impl RaftArbiter {
     /// A membership change takes effect.
     pub(super) fn apply_membership(
         &mut self,
-        request: Option<u64>,
+        (place, request): (Place, Option<u64>),
         change: &ConfChangeV2,
         member: Option<Member>,
         context: &mut Context<'_>,
     ) {
+        let former_voters = self.consensus.voters();
         if !self.table.is_void(change, member.as_ref()) {
             self.consensus.apply_membership(change);
         }
+        let is_complete = self.consensus.voters() == former_voters;
+        if !is_complete {
+            self.settling.handle_applied(place, request);
+        }
+        let request = request.filter(|_| is_complete);
         let removed = self.table.apply_membership(change, member);
         removed.iter().for_each(|id| self.forget_member(*id, context));
         context.broadcast(&self.own_voters());

@@ -5,8 +5,8 @@
 //! - [`heartbeats`]: the leader's heartbeats and their answers; [`lease_rounds`]: what they prove, and from when leases
 //!   count. It has the correctness argument.
 //! - [`polls`]: linearizable reads.
-//! - [`membership`]: members join and leave; [`disks`]: whose disk is trusted; [`founding`]: the first start;
-//!   [`formats`]: whose program is.
+//! - [`membership`]: members join and leave; [`settling`]: when that is complete; [`disks`]: whose disk is trusted;
+//!   [`formats`]: whose program is; [`founding`]: the first start.
 //!
 //! The leader of the log is the coordinator. A token is the log index of its grant.
 
@@ -21,6 +21,7 @@ mod heartbeats;
 mod lease_rounds;
 mod membership;
 mod polls;
+mod settling;
 mod voters;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -35,6 +36,7 @@ use self::disks::Disks;
 use self::founding::Founding;
 use self::lease_rounds::{LeaseRounds, SentAnswers};
 use self::polls::Polls;
+use self::settling::Settling;
 use self::voters::KnownVoters;
 use super::{Arbiter, ArbiterEvent, DiskFailure};
 use crate::api::RequestError;
@@ -83,6 +85,7 @@ pub(in crate::core) struct RaftArbiter {
     /// The members whose programs do not read what the cluster writes.
     old_programs: BTreeSet<Id>,
     founding: Founding,
+    settling: Settling,
     /// Members that a snapshot was sent to, and since when they have not installed it.
     snapshots_since: BTreeMap<Id, Timestamp>,
     /// The last term in which this node noticed that it leads.
@@ -136,6 +139,7 @@ impl RaftArbiter {
             reads,
             old_programs: BTreeSet::new(),
             founding: Founding::default(),
+            settling: Settling::default(),
             snapshots_since: BTreeMap::new(),
             leading_term: 0,
             disk_failure: None,

@@ -340,7 +340,7 @@ impl Consensus {
             }
             let promises = raft_ready.take_persisted_messages();
             // A change of the commit index alone need not be durable. It is written with the next entries, so that a
-            // restarted node knows most of what is committed.
+            // restarted node knows most of what is committed. What this means for the voters is in `super::settling`.
             let is_written = raft_ready.must_sync() || snapshot.is_some() || !entries.is_empty();
             self.node.advance_append_async(raft_ready);
             if is_written {
