@@ -31,6 +31,40 @@ fn creates_a_cluster_and_prints_it_as_text_and_json() {
 }
 
 #[test]
+fn the_timing_is_for_the_hosts_and_its_arithmetic_is_printed() {
+    let place = tempfile::tempdir().expect("a folder for the test");
+    for (profile, lease_ms, killed) in [
+        (
+            None,
+            300,
+            "exclusive  process killed                    notice 1.0 + arbiter 1.0 + election 10.0 + lease 292.0",
+        ),
+        (
+            Some("cautious"),
+            3_000,
+            "fenced     process killed                    notice 1.0 + arbiter 1.0 + election 40.0",
+        ),
+        (Some("wan"), 10_000, "any        graceful                          stop 100.0 + release 1.0 + election 300.0"),
+    ] {
+        let folder = place.path().join(profile.unwrap_or("default"));
+        let dir = folder.to_str().expect("its name is plain");
+        let nodes = ["--node", "a=10.0.0.1:7401", "--node", "b=10.0.0.2:7401", "--node", "c=h:1"];
+        let timing: Vec<&str> = profile.iter().flat_map(|profile| ["--timing", *profile]).collect();
+        let told = inside(&[&["init", dir, "--cluster", "shop"], nodes.as_slice(), timing.as_slice()].concat());
+        assert_eq!((told.code, told.err.as_str()), (0, ""));
+        assert!(told.out.contains(killed), "{}", told.out);
+        let config = Config::read(&folder.join("b/hustings.toml")).expect("what was written can be read");
+        assert_eq!(config.timing.lease.as_millis(), lease_ms);
+    }
+    let folder = place.path().join("json");
+    let dir = folder.to_str().expect("its name is plain");
+    let line = ["init", dir, "--timing", "wan", "--node", "a=h:1", "--arbiter", "none", "--format", "json"];
+    let object: Value = serde_json::from_str(&inside(&line).out).expect("it is one object");
+    assert_eq!((&object["timing"], object["failover"].as_array().map(Vec::len)), (&"wan".into(), Some(1)));
+    assert_eq!(object["failover"][0]["paths"][0]["loss"], "process killed");
+}
+
+#[test]
 fn invalid_arguments_create_nothing() {
     let place = tempfile::tempdir().expect("a folder for the test");
     let folder = place.path().join("shop");

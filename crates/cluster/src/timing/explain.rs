@@ -88,6 +88,17 @@ impl FailoverPath {
     }
 }
 
+/// In one line: `notice 1.0 + grant 1.0 = 2.0 ms, at worst 10.0 ms`.
+impl fmt::Display for FailoverPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, step) in self.steps.iter().enumerate() {
+            let plus = if place > 0 { " + " } else { "" };
+            write!(f, "{plus}{} {}", step.name, Milliseconds(step.typical))?;
+        }
+        write!(f, " = {} ms, at worst {} ms", Milliseconds(self.typical), Milliseconds(self.worst))
+    }
+}
+
 /// How long an office is vacant after each kind of failure. Its `Display` prints a table with every step, and so does
 /// its `Serialize`, in microseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -266,6 +277,31 @@ mod tests {
         assert_eq!((&killed["loss"], &killed["worst_us"]), (&"process killed".into(), &35_000.into()));
         let notice = r#"{"name":"notice","usual_us":1000,"worst_us":5000,"reason":"the kernel closes the connections of a dead process"}"#;
         assert_eq!(killed["steps"][0].to_string(), notice);
+    }
+
+    #[test]
+    fn the_arithmetic_of_each_profile_fits_into_a_line() {
+        for (timing, killed, silent) in [
+            (
+                Timing::LAN,
+                "notice 1.0 + arbiter 1.0 + election 10.0 + lease 292.0 + grant 1.0 = 305.0 ms, at worst 368.0 ms",
+                "notice 150.0 + arbiter 1.0 + election 10.0 + lease 143.0 + grant 1.0 = 305.0 ms, at worst 1363.0 ms",
+            ),
+            (
+                Timing::CAUTIOUS,
+                "notice 1.0 + arbiter 1.0 + election 40.0 + lease 2989.0 + grant 1.0 = 3032.0 ms, at worst 3185.0 ms",
+                "notice 1500.0 + arbiter 1.0 + election 40.0 + lease 1490.0 + grant 1.0 = 3032.0 ms, at worst 6180.0 ms",
+            ),
+            (
+                Timing::WAN,
+                "notice 1.0 + arbiter 1.0 + election 300.0 + lease 9799.0 + grant 1.0 = 10102.0 ms, at worst 11035.0 ms",
+                "notice 4000.0 + arbiter 1.0 + election 300.0 + lease 5800.0 + grant 1.0 = 10102.0 ms, at worst 21030.0 ms",
+            ),
+        ] {
+            assert_eq!(timing.check(), Ok(()));
+            let paths = timing.explain(Mode::Exclusive, 3, ArbiterKind::Raft).paths;
+            assert_eq!([paths[0].to_string(), paths[1].to_string()], [killed, silent]);
+        }
     }
 
     #[test]

@@ -41,19 +41,47 @@ pub struct Timing {
     pub hand_over: Duration,
 }
 
+impl Timing {
+    /// For hosts of one network that have a processor to spare. This is the default.
+    pub const LAN: Timing = Timing {
+        heartbeat: Duration::from_millis(50),
+        silence_floor: Duration::from_millis(150),
+        silence_ceiling: Duration::from_millis(1000),
+        lease: Duration::from_millis(300),
+        drift_ppm: 10_000,
+        stop: Duration::from_millis(10),
+        tick: Duration::from_millis(5),
+        settle: Duration::from_millis(1000),
+        hand_over: Duration::from_millis(2000),
+    };
+    /// For hosts that are shared, virtual or at times overloaded: a second without the processor costs nothing.
+    pub const CAUTIOUS: Timing = Timing {
+        heartbeat: Duration::from_millis(250),
+        silence_floor: Duration::from_millis(1500),
+        silence_ceiling: Duration::from_millis(3000),
+        lease: Duration::from_millis(3000),
+        stop: Duration::from_millis(100),
+        tick: Duration::from_millis(20),
+        settle: Duration::from_millis(5000),
+        hand_over: Duration::from_millis(5000),
+        ..Timing::LAN
+    };
+    /// For members that are far apart: messages take up to 150 ms, and a link may be silent for seconds.
+    pub const WAN: Timing = Timing {
+        heartbeat: Duration::from_millis(500),
+        silence_floor: Duration::from_millis(4000),
+        silence_ceiling: Duration::from_millis(10_000),
+        lease: Duration::from_millis(10_000),
+        tick: Duration::from_millis(150),
+        settle: Duration::from_millis(15_000),
+        hand_over: Duration::from_millis(15_000),
+        ..Timing::CAUTIOUS
+    };
+}
+
 impl Default for Timing {
     fn default() -> Self {
-        Timing {
-            heartbeat: Duration::from_millis(50),
-            silence_floor: Duration::from_millis(150),
-            silence_ceiling: Duration::from_millis(1000),
-            lease: Duration::from_millis(300),
-            drift_ppm: 10_000,
-            stop: Duration::from_millis(10),
-            tick: Duration::from_millis(5),
-            settle: Duration::from_millis(1000),
-            hand_over: Duration::from_millis(2000),
-        }
+        Timing::LAN
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hustings_cluster::config::{
-    AddedMember, AlgorithmConfig, Algorithms, ArbiterKind, ClusterSpec, MemberSpec, bootstrap,
+    AddedMember, AlgorithmConfig, Algorithms, ArbiterKind, ClusterSpec, MemberSpec, Mode, bootstrap,
 };
 use hustings_cluster::member::Member;
+use hustings_cluster::timing::{FailoverEstimate, HolderLoss, Timing};
 use serde_json::{Value, json};
 
 use super::super::args::Format;
@@ -19,6 +20,7 @@ use super::ClusterFailure;
 #[command(after_help = "Examples:
   hustings init shop --node a=10.0.0.1:7401 --node b=10.0.0.2:7401 --node c=10.0.0.3:7401
   hustings init shop --node a=a.lan:7401,priority=3 --node b=b.lan:7401 --node w=w.lan:7401,role=witness
+  hustings init shop --timing cautious --node a=vm1:7401 --node b=vm2:7401 --node c=vm3:7401
   hustings init ring --cluster shop --algorithm chang-roberts --arbiter none --node a=127.0.0.1:7401 ...
 
 Existing files are never overwritten. Copy each member's folder to its host. Keep authority.key off those hosts.")]
@@ -42,6 +44,9 @@ pub(crate) struct InitArgs {
     /// The arbiter, which decides who may hold an office.
     #[arg(long, value_enum, default_value_t)]
     arbiter: Arbiter,
+    /// How patient the members are with silent ones, and how long leases last.
+    #[arg(long, value_enum, default_value_t)]
+    timing: Profile,
     /// How many days the members' certificates are valid.
     #[arg(long, value_name = "D", default_value_t = 825, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     node_days: u32,
@@ -63,11 +68,56 @@ enum Arbiter {
     None,
 }
 
+/// For which hosts and networks the timing is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum Profile {
+    /// Hosts of one network with a processor to spare: leases of 300 ms.
+    #[default]
+    Lan,
+    /// Hosts that are shared, virtual or at times overloaded: leases of 3 s.
+    Cautious,
+    /// Members that are far apart: leases of 10 s.
+    Wan,
+}
+
+impl Profile {
+    fn timing(self) -> Timing {
+        match self {
+            Profile::Lan => Timing::LAN,
+            Profile::Cautious => Timing::CAUTIOUS,
+            Profile::Wan => Timing::WAN,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Profile::Lan => "lan",
+            Profile::Cautious => "cautious",
+            Profile::Wan => "wan",
+        }
+    }
+}
+
 pub(crate) fn run(args: &InitArgs, algorithms: &Algorithms, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let members = bootstrap(&args.folder, &cluster_spec(args, algorithms)).map_err(ClusterFailure::from)?;
+    let spec = cluster_spec(args, algorithms);
+    let members = bootstrap(&args.folder, &spec).map_err(ClusterFailure::from)?;
+    // Without an arbiter, the mode of an office makes no difference.
+    let modes: &[Mode] = match spec.arbiter {
+        ArbiterKind::Raft => &[Mode::Exclusive, Mode::Fenced],
+        ArbiterKind::None => &[Mode::Exclusive],
+    };
+    let estimates = modes.iter().map(|mode| spec.timing.explain(*mode, members.len(), spec.arbiter)).collect();
     match args.format {
-        Format::Text => print(&args.folder, &members, console)?,
-        Format::Json => writeln!(console.out, "{}", describe(&args.folder, &members))?,
+        Format::Text => {
+            print(&args.folder, &members, console)?;
+            print_failover(args.timing, estimates, console)?;
+        }
+        Format::Json => {
+            let mut described = describe(&args.folder, &members);
+            described["timing"] = args.timing.name().into();
+            described["failover"] = json!(estimates);
+            writeln!(console.out, "{described}")?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -82,6 +132,7 @@ fn cluster_spec(args: &InitArgs, algorithms: &Algorithms) -> ClusterSpec {
             Arbiter::Raft => ArbiterKind::Raft,
             Arbiter::None => ArbiterKind::None,
         },
+        timing: args.timing.timing(),
         authority_lifetime: days(args.authority_days),
         node_lifetime: days(args.node_days),
         ..ClusterSpec::new(args.cluster.clone().unwrap_or_else(folder), args.nodes.clone())
@@ -116,6 +167,30 @@ fn print(folder: &Path, members: &[AddedMember], console: &mut Console<'_>) -> s
         writeln!(console.out, "  hustings {command:<6} --config {config}  # {what}{name}")?;
     }
     Ok(())
+}
+
+/// How long an office is vacant when its holder fails.
+fn print_failover(
+    profile: Profile,
+    estimates: Vec<FailoverEstimate>,
+    console: &mut Console<'_>,
+) -> std::io::Result<()> {
+    let (name, lease) = (profile.name(), humantime::format_duration(profile.timing().lease));
+    writeln!(console.out, "\nThe timing is `{name}`, with leases of {lease}. How long an office has no holder:\n")?;
+    for (place, estimate) in estimates.iter().enumerate() {
+        for path in &estimate.paths {
+            // A hand-over is the same in both modes.
+            let office = match (path.loss, estimate.arbiter, estimate.mode) {
+                (HolderLoss::Graceful, ..) | (_, ArbiterKind::None, _) => "any",
+                (_, _, Mode::Exclusive) => "exclusive",
+                (_, _, Mode::Fenced) => "fenced",
+            };
+            if place == 0 || path.loss != HolderLoss::Graceful {
+                writeln!(console.out, "  {office:<9}  {:<32}  {path}", path.loss.to_string())?;
+            }
+        }
+    }
+    writeln!(console.out, "\n`hustings node --explain-timing` says why, step by step.")
 }
 
 fn describe(folder: &Path, members: &[AddedMember]) -> Value {
