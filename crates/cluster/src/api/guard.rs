@@ -1,4 +1,4 @@
-//! What contains a program's work, and who kills it in time if it does not stop by itself.
+//! What contains a program's work, who kills it in time if it does not stop by itself, and whose end proves its end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +12,12 @@ pub const NODE_KILL_MARGIN: Duration = Duration::from_millis(20);
 
 /// What contains the work of a client that campaigns, so that the node can kill it, and may learn that it is gone.
 ///
-/// A guard belongs to a connection, and covers all leases that the connection is granted from then on. The node kills
-/// the client and its work [`NODE_KILL_MARGIN`] before the deadline of a lease that was neither renewed nor given up by
-/// [`Request::Stopped`](super::Request::Stopped) or [`Request::Withdraw`](super::Request::Withdraw). A client that gets
-/// [`Reply::Lost`](super::Reply::Lost) without having said that it stopped must still say so. The end of its connection
-/// changes nothing about that: another connection may say it for the client.
+/// A guard belongs to a connection, and covers all leases that the connection is granted from then on. Unless the guard
+/// is [`Guard::Process`], the node kills the client and its work [`NODE_KILL_MARGIN`] before the deadline of a lease
+/// that was neither renewed nor given up by [`Request::Stopped`](super::Request::Stopped) or
+/// [`Request::Withdraw`](super::Request::Withdraw). A client that gets [`Reply::Lost`](super::Reply::Lost) without
+/// having said that it stopped must still say so. The end of its connection changes nothing about that: another
+/// connection may say it for the client.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Guard {
@@ -32,4 +33,7 @@ pub enum Guard {
     },
     /// The client's work is its descendants.
     ProcessTree,
+    /// The client's work is done by the process that opened the connection, and by no other. The node does not kill it.
+    /// But when the process has ended, its work has: an exclusive office then moves at once.
+    Process,
 }

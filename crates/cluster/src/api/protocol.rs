@@ -1,5 +1,6 @@
 //! The requests and replies of the node's Unix socket.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,9 @@ use crate::member::Role;
 
 /// The longest line that either side may send, in bytes.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// The shortest and the longest time to live of a connection, in milliseconds.
+const TIMES_TO_LIVE_MS: RangeInclusive<u64> = 100..=3_600_000;
 
 /// The most bytes of a state that one reply contains.
 pub(crate) const MAX_STATE_PART_BYTES: usize = 256 * 1024;
@@ -215,6 +219,14 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guard: Option<Guard>,
     },
+    /// Sets how long this connection lives without a word from the program, and is such a word, as every other request.
+    /// Answered by [`Reply::Done`] at once. A program that lets more time pass may be frozen: the node closes the
+    /// connection, and treats its campaigns as those of a program that is gone. Without this request, the program keeps
+    /// its offices as long as its connection is open.
+    KeepAlive {
+        /// The time to live in milliseconds: 100 to 3,600,000.
+        ttl_ms: u64,
+    },
     /// Ends a campaign. The program has stopped its work.
     Withdraw {
         /// The name of the office.
@@ -230,6 +242,19 @@ pub enum Request {
         /// The token that the program held.
         token: u64,
     },
+}
+
+impl Request {
+    /// The time to live that the request sets for its connection.
+    pub(crate) fn time_to_live(&self) -> Option<Result<Duration, RequestError>> {
+        let Request::KeepAlive { ttl_ms } = self else { return None };
+        if TIMES_TO_LIVE_MS.contains(ttl_ms) {
+            return Some(Ok(Duration::from_millis(*ttl_ms)));
+        }
+        let (least, most) = TIMES_TO_LIVE_MS.into_inner();
+        let message = format!("`ttl_ms` is {ttl_ms}: it must be between {least} and {most}");
+        Some(Err(RequestError { code: "bad-request".to_string(), message }))
+    }
 }
 
 /// A reply of the node, such as `{"type":"done"}`.

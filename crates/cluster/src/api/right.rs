@@ -64,6 +64,7 @@ impl Request {
             | Request::Trace { .. }
             | Request::Settings { .. }
             | Request::Terms { .. }
+            | Request::KeepAlive { .. }
             | Request::Completed { .. }
             | Request::GetState { .. }
             | Request::States { .. } => None,

@@ -37,6 +37,8 @@ pub(super) enum ClientEvent {
     Request(ClientId, Request),
     /// The client asked for something that it may not do. It was told so.
     NotPermitted(ClientId, Request),
+    /// The client let more time pass than its connection lives without a word. It is disconnected.
+    Silent(ClientId, Duration),
     Disconnected(ClientId),
 }
 
@@ -132,7 +134,8 @@ impl Clients {
         if waits {
             return Timestamp::ZERO;
         }
-        if self.accept_ready { self.accept_retry_at } else { Timestamp::NEVER }
+        let silent = self.slots.iter().flatten().map(Client::silent_at).min().unwrap_or(Timestamp::NEVER);
+        if self.accept_ready { self.accept_retry_at.min(silent) } else { silent }
     }
 
     /// Accepts clients and reads a few requests of each.
@@ -141,8 +144,18 @@ impl Clients {
             self.accept_clients(now);
         }
         for slot in &mut self.slots {
-            let Some(client) = slot.as_mut().filter(|client| client.readable) else { continue };
-            client.read_requests(self.budget.programs, self.group.as_ref(), &self.disposer, events);
+            let Some(client) = slot else { continue };
+            // If the node was late, the client's word may have arrived without an event.
+            client.readable |= client.silent_at() <= now;
+            if client.readable {
+                client.read_requests(now, self.budget.programs, self.group.as_ref(), &self.disposer, events);
+            }
+            if let Some(ttl) = client.ttl.filter(|_| client.silent_at() <= now) {
+                events.push(ClientEvent::Silent(client.id, ttl));
+                client.reject_silence(ttl);
+                self.gone.push(client.id);
+                *slot = None;
+            }
         }
         self.report_disconnects(events);
     }
@@ -191,6 +204,14 @@ impl Clients {
         let client = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id)?;
         let is_first = !std::mem::replace(&mut client.has_campaigned, true);
         is_first.then_some(client.peer)
+    }
+
+    /// From now on, a client must not be silent for longer than this.
+    pub(super) fn keep_alive(&mut self, id: ClientId, ttl: Duration, now: Timestamp) {
+        let place = self.place(id);
+        if let Some(client) = self.slots.get_mut(place).and_then(Option::as_mut).filter(|client| client.id == id) {
+            (client.ttl, client.heard_at) = (Some(ttl), now);
+        }
     }
 
     /// Queues a reply; [`Clients::flush`] sends it.
@@ -282,6 +303,8 @@ impl Clients {
             stream,
             peer,
             has_campaigned: false,
+            ttl: None,
+            heard_at: Timestamp::ZERO,
             descriptor: None,
             input: Vec::new(),
             skipping_line: false,

@@ -4,11 +4,11 @@
 //! and by what it says, and kills it and its work [`NODE_KILL_MARGIN`] before a deadline that was neither extended nor
 //! met. The core knows nothing of this, except that a lease's work has stopped.
 //!
-//! The end of a guardian's process proves something only for [`Guard::PidNamespace`]. When the init of a PID namespace
-//! exits, the kernel kills every other process in the namespace and lets the init wait until they are all gone; only
-//! then it announces the init's end, by which the pidfd becomes readable. (The init's files are closed before. So the
-//! end of its connection comes first, and proves nothing.) In a cgroup or a plain tree, descendants outlive the
-//! guardian.
+//! The end of a guardian's process proves something for [`Guard::Process`], because the client says so, and for
+//! [`Guard::PidNamespace`]. When the init of a PID namespace exits, the kernel kills every other process in the
+//! namespace and lets the init wait until they are all gone; only then it announces the init's end, by which the pidfd
+//! becomes readable. (The init's files are closed before. So the end of its connection comes first, and proves
+//! nothing.) In a cgroup or a plain tree, descendants outlive the guardian.
 
 mod cgroup;
 mod leases;
@@ -71,6 +71,7 @@ enum Containment {
     PidNamespace,
     Cgroup(Arc<Cgroup>),
     ProcessTree,
+    Process,
 }
 
 /// A guardian whose work is certainly gone.
@@ -160,13 +161,17 @@ impl Guards {
 
     /// When to call [`Guards::kill_overdue`].
     pub(super) fn due(&self) -> Timestamp {
-        self.guardians.values().map(Guardian::kill_at).min().unwrap_or(Timestamp::NEVER)
+        self.guardians.values().map(Guardian::due).min().unwrap_or(Timestamp::NEVER)
     }
 
-    /// Kills the guardians whose time is over, and their work.
+    /// Kills the guardians whose time is over, and their work. Leases of those that are not to be killed are over.
     pub(super) fn kill_overdue(&mut self, now: Timestamp) {
-        for (number, guardian) in self.guardians.iter_mut().filter(|(_, guardian)| guardian.kill_at() <= now) {
+        for (number, guardian) in self.guardians.iter_mut().filter(|(_, guardian)| guardian.due() <= now) {
             let number = *number;
+            if matches!(guardian.containment, Containment::Process) {
+                guardian.leases.forget_expired(now);
+                continue;
+            }
             guardian.is_killed = true;
             let leases = guardian.leases.overdue(now);
             let (killed, waker) = (self.killed.0.clone(), self.waker.clone());
@@ -199,7 +204,7 @@ impl Guards {
         for number in std::mem::take(&mut self.ended) {
             let Some(guardian) = self.guardians.get_mut(&number) else { continue };
             guardian.has_ended = true;
-            if matches!(guardian.containment, Containment::PidNamespace) {
+            if matches!(guardian.containment, Containment::PidNamespace | Containment::Process) {
                 gone.push(EndedGuardian { client: guardian.client, leases: guardian.leases.take_all() });
             }
         }
@@ -240,6 +245,7 @@ impl Guards {
                 Containment::Cgroup(Arc::new(opened.map_err(|problem| refusal("bad-request", problem))?))
             }
             Guard::ProcessTree => Containment::ProcessTree,
+            Guard::Process => Containment::Process,
         };
         let number = self.next_number;
         let source = peer.pidfd.as_raw_fd();
@@ -275,8 +281,13 @@ impl Guards {
 }
 
 impl Guardian {
-    fn kill_at(&self) -> Timestamp {
-        if self.is_killed { Timestamp::NEVER } else { self.leases.kill_at() }
+    /// When it must be killed, or is no longer of interest.
+    fn due(&self) -> Timestamp {
+        match self.containment {
+            Containment::Process => self.leases.end_at(),
+            _ if self.is_killed => Timestamp::NEVER,
+            _ => self.leases.kill_at(),
+        }
     }
 
     /// Whether nothing is left to kill or to learn.
@@ -285,7 +296,7 @@ impl Guardian {
             // What is left of the work may still be in the cgroup.
             return match self.containment {
                 Containment::Cgroup(_) => self.is_killed || self.leases.is_empty(),
-                Containment::PidNamespace | Containment::ProcessTree => true,
+                Containment::PidNamespace | Containment::ProcessTree | Containment::Process => true,
             };
         }
         !self.is_connected && self.leases.is_empty()
@@ -313,6 +324,8 @@ impl Guardian {
                 });
             }
             Containment::ProcessTree => run_on_thread(move || done(tree::kill(identity, &pidfd))),
+            // It is never killed.
+            Containment::Process => {}
         }
     }
 }
@@ -323,8 +336,9 @@ impl Node {
         for ended in self.guards.take_ended() {
             self.core.handle_client_gone(ended.client, self.clock.now());
             for (office, token) in ended.leases {
-                self.logger
-                    .info(format_args!("the guardian of the office {office} (token {token}) ended, with all its work"));
+                self.logger.info(format_args!(
+                    "the process that held the office {office} (token {token}) ended, with all its work"
+                ));
                 self.core.handle_work_gone(ended.client, &office, token, self.clock.now());
             }
             self.process_outputs()?;

@@ -221,6 +221,11 @@ impl Node {
             let now = self.clock.now();
             match event {
                 ClientEvent::Request(client, request) => self.handle_request(client, request, now),
+                ClientEvent::Silent(client, ttl) => {
+                    let ttl = humantime::format_duration(ttl);
+                    self.logger
+                        .warn(format_args!("program {} was silent for {ttl}: its connection is closed", client.0));
+                }
                 ClientEvent::NotPermitted(client, request) => self.audit_refusal(client, &request, NOT_PERMITTED),
                 ClientEvent::Disconnected(client) => {
                     self.guards.handle_client_gone(client);
@@ -240,6 +245,12 @@ impl Node {
         }
         if let Request::Settings { offset } = request {
             return self.clients.queue_reply(client, &settings_part(&self.config, offset));
+        }
+        if let Some(ttl) = request.time_to_live() {
+            match ttl {
+                Ok(ttl) => self.clients.keep_alive(client, ttl, now),
+                Err(refusal) => return self.clients.queue_reply(client, &Reply::Error(refusal)),
+            }
         }
         self.audit_request(client, &request);
         let descriptor = self.clients.take_descriptor(client, &request);

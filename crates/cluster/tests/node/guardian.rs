@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use std::{env, fs, io, thread};
 
-use hustings_cluster::api::{Client, Guard, Reply, Request};
+use hustings_cluster::api::{Client, ClientError, Guard, Reply, Request};
 use hustings_cluster::clock::{Clock, Timestamp};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -17,6 +17,8 @@ use crate::test_cluster::TIMEOUT;
 /// Set in the guardian's process: the socket, and the guard as JSON.
 const SOCKET: &str = "HUSTINGS_TEST_GUARDIAN_SOCKET";
 const GUARD: &str = "HUSTINGS_TEST_GUARDIAN_GUARD";
+/// Set if it must not be silent for longer than this, in milliseconds.
+const TTL: &str = "HUSTINGS_TEST_GUARDIAN_TTL";
 
 /// The office that guardians campaign for.
 pub(crate) const OFFICE: &str = "job";
@@ -39,12 +41,21 @@ pub(crate) fn run_if_guardian() -> bool {
     let daemon = Command::new("sh").args(["-c", "sleep 60 2>/dev/null & exit 0"]).status();
     assert!(daemon.expect("there is a shell").success());
     let mut client = Client::connect(socket, TIMEOUT).expect("the node runs");
+    let ttl = env::var(TTL).ok().and_then(|ttl| ttl.parse().ok());
+    // If the node has closed the connection, there may be something left to read.
+    let keep_alive = |client: &mut Client| ttl.map(|ttl_ms| client.send(&Request::KeepAlive { ttl_ms }).is_ok());
+    keep_alive(&mut client);
     client.send(&Request::Campaign { office: OFFICE.to_string(), mode: None, guard }).expect("the node runs");
+    let patience = ttl.map(|ttl_ms| Duration::from_millis(ttl_ms / 4));
     // It ends with the node.
-    while let Ok(reply) = client.recv(None) {
-        println!("{}", serde_json::to_string(&reply).expect("a reply is plain data"));
+    loop {
+        match client.recv(patience) {
+            Ok(reply) => println!("{}", serde_json::to_string(&reply).expect("a reply is plain data")),
+            Err(ClientError::Timeout { .. }) => {}
+            Err(_) => return true,
+        }
+        keep_alive(&mut client);
     }
-    true
 }
 
 /// Says that a test is skipped. Where everything must be there (HUSTINGS_REQUIRE_TOOLS=1), as in `.ci/run`, it fails.
@@ -58,9 +69,22 @@ impl Guardian {
     /// Starts a guardian that runs `test`, which must call [`run_if_guardian`]. `None`, with the reason on standard
     /// error, if this host does not permit what the guard needs.
     pub(crate) fn start(socket: &std::path::Path, test: &str, guard: Option<&Guard>) -> Option<Guardian> {
+        Guardian::start_with(socket, test, guard, None)
+    }
+
+    /// The same for a guardian that must not be silent for longer than this.
+    pub(crate) fn start_with(
+        socket: &std::path::Path,
+        test: &str,
+        guard: Option<&Guard>,
+        ttl: Option<Duration>,
+    ) -> Option<Guardian> {
         let program = env::current_exe().expect("the path of this test program");
         let mut command = Command::new(program);
         command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(SOCKET, socket).stdout(Stdio::piped());
+        if let Some(ttl) = ttl {
+            command.env(TTL, ttl.as_millis().to_string());
+        }
         if let Some(guard) = guard {
             command.env(GUARD, serde_json::to_string(guard).expect("a guard is plain data"));
         }
@@ -86,8 +110,17 @@ impl Guardian {
         loop {
             match self.replies.recv_timeout(TIMEOUT).expect("the guardian gets the office") {
                 Reply::Held(held) => return held.deadline,
-                Reply::Done => {}
+                Reply::Done | Reply::Renewed { .. } => {}
                 other => panic!("not held, but {other:?}"),
+            }
+        }
+    }
+
+    /// Waits until the node refuses something. Returns why.
+    pub(crate) fn wait_for_error(&self) -> String {
+        loop {
+            if let Reply::Error(error) = self.replies.recv_timeout(TIMEOUT).expect("the guardian is told") {
+                return error.message;
             }
         }
     }

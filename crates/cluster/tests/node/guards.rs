@@ -64,6 +64,48 @@ fn an_office_moves_at_once_when_a_pid_namespace_has_ended() {
     guardian.wait_until_gone();
 }
 
+#[test]
+fn an_exclusive_office_moves_at_once_when_a_program_of_one_process_has_ended() {
+    if run_if_guardian() {
+        return;
+    }
+    // Much longer than this test may wait.
+    let cluster = start_nodes(1, 3 * TIMEOUT);
+    let test = "guards::an_exclusive_office_moves_at_once_when_a_program_of_one_process_has_ended";
+    let socket = cluster.folders[0].join("hustings.sock");
+    let guardian = Guardian::start(&socket, test, Some(&Guard::Process)).expect("nothing special is needed for it");
+    guardian.wait_until_held();
+    let mut next = cluster.client(0);
+    assert_eq!(campaign(&mut next, OFFICE, None), Reply::Done);
+    let descendants = guardian.descendants();
+    guardian.signal(Signal::KILL);
+    wait_until_held(&mut next);
+    kill_all(descendants);
+}
+
+#[test]
+fn a_frozen_program_loses_its_office_although_its_node_lives() {
+    if run_if_guardian() {
+        return;
+    }
+    let cluster = start_nodes(1, Duration::from_secs(1));
+    let test = "guards::a_frozen_program_loses_its_office_although_its_node_lives";
+    let socket = cluster.folders[0].join("hustings.sock");
+    let ttl = Some(Duration::from_secs(2));
+    let guardian = Guardian::start_with(&socket, test, None, ttl).expect("nothing special is needed for it");
+    guardian.wait_until_held();
+    let mut next = cluster.client(0);
+    assert_eq!(campaign(&mut next, OFFICE, None), Reply::Done);
+    let descendants = guardian.descendants();
+    guardian.signal(Signal::STOP);
+    wait_until_held(&mut next);
+    // When it goes on, it is told, and its connection has ended.
+    guardian.signal(Signal::CONT);
+    kill_all(descendants);
+    assert!(guardian.wait_for_error().contains("nothing arrived for 2s"));
+    guardian.wait_until_gone();
+}
+
 /// Kills a guardian with a guard whose end proves nothing. Its lease must be waited for.
 fn check_that_the_lease_is_waited_for(test: &str, guard: Option<&Guard>) {
     let cluster = start_nodes(1, Duration::from_secs(1));
@@ -76,7 +118,11 @@ fn check_that_the_lease_is_waited_for(test: &str, guard: Option<&Guard>) {
     wait_until_held(&mut next);
     let now = Clock::new().now();
     assert!(now >= deadline, "{guard:?}: granted {:?} before the deadline", deadline.since(now));
-    // They are nobody's children any more.
+    kill_all(descendants);
+}
+
+/// Kills what a guardian left behind. These are nobody's children any more.
+fn kill_all(descendants: Vec<u32>) {
     for pid in descendants {
         let pid = rustix::process::Pid::from_raw(pid as i32).expect("a number of a process");
         let _ = rustix::process::kill_process(pid, Signal::KILL);

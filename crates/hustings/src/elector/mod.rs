@@ -59,7 +59,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hustings_cluster::api::{Client, ClientError, RequestError};
+use hustings_cluster::api::{Client, ClientError, Guard, RequestError};
 use hustings_cluster::clock::{Clock, Timestamp};
 use hustings_cluster::config::{Config, ConfigError, Mode};
 
@@ -132,7 +132,7 @@ impl Elector {
     /// should ask for it.
     pub async fn campaign_as(&self, office: &str, mode: impl Into<Option<Mode>>) -> Result<Leadership, CampaignError> {
         let mode = mode.into();
-        let begun = self.handle.change(|state, _| match state.campaign(office, mode) {
+        let begun = self.handle.change(|state, now| match state.campaign(office, mode, now) {
             Some((receiver, deadline, updates)) => (Some((receiver, deadline)), updates),
             None => (None, Updates::default()),
         });
@@ -173,11 +173,13 @@ impl Elector {
 #[must_use]
 pub struct Builder {
     freshness: Duration,
+    ttl: Option<Duration>,
+    is_one_process: bool,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Builder { freshness: Duration::from_millis(250) }
+        Builder { freshness: Duration::from_millis(250), ttl: Some(Duration::from_secs(10)), is_one_process: false }
     }
 }
 
@@ -187,6 +189,25 @@ impl Builder {
     /// it froze.
     pub fn freshness(mut self, freshness: Duration) -> Self {
         self.freshness = freshness.clamp(Duration::from_millis(10), Duration::from_secs(3600));
+        self
+    }
+
+    /// Sets for how long the node waits for a word of this program, once it campaigns (default 10 s; `None`: forever).
+    /// A thread of the elector gives it, four times within that time. If the whole program is frozen, by a debugger, a
+    /// paused container or SIGSTOP, the node waits this long and then treats the program as gone: a fenced office moves
+    /// at once, an exclusive one when its lease is over. A shorter time moves offices sooner, also from a program that
+    /// only got no processor for so long.
+    pub fn ttl(mut self, ttl: impl Into<Option<Duration>>) -> Self {
+        let bounds = (Duration::from_millis(100), Duration::from_secs(3600));
+        self.ttl = ttl.into().map(|ttl| ttl.clamp(bounds.0, bounds.1));
+        self
+    }
+
+    /// Promises that the work for an office is done by this process and by no other that it starts. The node watches
+    /// the process: as soon as it has ended, an exclusive office moves, without waiting for the lease. Campaigns are
+    /// rejected if the node cannot see the process, because of a PID namespace between them.
+    pub fn one_process(mut self) -> Self {
+        self.is_one_process = true;
         self
     }
 
@@ -200,9 +221,10 @@ impl Builder {
 
     fn attach(self, socket: PathBuf, node: Option<Embedded>) -> Result<Elector, ConnectError> {
         let client = Client::connect(&socket, Duration::ZERO)?;
+        let state = State::new(self.freshness, self.ttl, self.is_one_process.then_some(Guard::Process));
         let shared = Arc::new(Shared {
             socket,
-            inner: Mutex::new(Inner { state: State::new(self.freshness), connection: None, is_closed: false }),
+            inner: Mutex::new(Inner { state, connection: None, is_closed: false }),
             closed: Condvar::new(),
             clock: Clock::new(),
         });

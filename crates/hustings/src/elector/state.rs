@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hustings_cluster::api::{ChangeReason, Lease, OfficeStatus, Reply, Request, RequestError};
+use hustings_cluster::api::{ChangeReason, Guard, Lease, OfficeStatus, Reply, Request, RequestError};
 use hustings_cluster::clock::Timestamp;
 use hustings_cluster::config::Mode;
 use tokio::sync::{oneshot, watch};
@@ -48,6 +48,7 @@ enum Expected {
     Withdrawal(Option<oneshot::Sender<()>>),
     /// A liveness probe, sent at this time.
     Probe(Timestamp),
+    KeepAlive,
 }
 
 /// The state machine; see the module.
@@ -63,6 +64,11 @@ pub(super) struct State {
     fresh_until: Deadline,
     /// When to send the next probe; never while one is outstanding.
     probe_at: Timestamp,
+    /// How long the node waits for a word of this program, and what the program says of its processes.
+    ttl: Option<Duration>,
+    guard: Option<Guard>,
+    /// When to send such a word; never before the first campaign on this connection.
+    keep_alive_at: Timestamp,
 }
 
 /// An observed office.
@@ -73,8 +79,8 @@ struct Office {
 }
 
 impl State {
-    pub(super) fn new(freshness: Duration) -> Self {
-        State { freshness, ..State::default() }
+    pub(super) fn new(freshness: Duration, ttl: Option<Duration>, guard: Option<Guard>) -> Self {
+        State { freshness, ttl, guard, keep_alive_at: Timestamp::NEVER, ..State::default() }
     }
 
     /// Handles a new connection: asks for everything that is still wanted.
@@ -85,10 +91,9 @@ impl State {
             updates.requests.push(Request::Watch { office: Some(office.clone()) });
         }
         let waiting = self.campaigns.iter().filter(|(_, campaign)| campaign.phase == Phase::Waiting);
-        for (office, campaign) in waiting {
-            self.expected.push_back(Expected::Campaign(office.clone()));
-            updates.requests.push(Request::Campaign { office: office.clone(), mode: campaign.mode, guard: None });
-        }
+        let waiting: Vec<(String, Option<Mode>)> =
+            waiting.map(|(office, campaign)| (office.clone(), campaign.mode)).collect();
+        waiting.into_iter().for_each(|(office, mode)| self.send_campaign(office, mode, now, &mut updates));
         self.probe(now, &mut updates);
         updates
     }
@@ -99,7 +104,7 @@ impl State {
         self.is_connected = false;
         self.expected.clear();
         self.fresh_until.set(Timestamp::ZERO);
-        self.probe_at = Timestamp::NEVER;
+        (self.probe_at, self.keep_alive_at) = (Timestamp::NEVER, Timestamp::NEVER);
         let mut updates = Updates::default();
         self.refresh_views(Timestamp::ZERO, &mut updates);
         for campaign in self.campaigns.values_mut() {
@@ -130,6 +135,7 @@ impl State {
         &mut self,
         office: &str,
         mode: Option<Mode>,
+        now: Timestamp,
     ) -> Option<(watch::Receiver<Phase>, Deadline, Updates)> {
         if self.campaigns.contains_key(office) {
             return None;
@@ -149,10 +155,17 @@ impl State {
         self.campaigns.insert(office.to_string(), campaign);
         let mut updates = Updates::default();
         if self.is_connected {
-            self.expected.push_back(Expected::Campaign(office.to_string()));
-            updates.requests.push(Request::Campaign { office: office.to_string(), mode, guard: None });
+            self.send_campaign(office.to_string(), mode, now, &mut updates);
         }
         Some((receiver, deadline, updates))
+    }
+
+    fn send_campaign(&mut self, office: String, mode: Option<Mode>, now: Timestamp, updates: &mut Updates) {
+        if self.keep_alive_at == Timestamp::NEVER {
+            self.keep_alive(now, updates);
+        }
+        self.expected.push_back(Expected::Campaign(office.clone()));
+        updates.requests.push(Request::Campaign { office, mode, guard: self.guard.clone() });
     }
 
     /// Claims the guard of a held office. Returns `None` if the office was lost in the meantime.
@@ -217,6 +230,8 @@ impl State {
         let mut updates = self.handle_time(now);
         match reply {
             Reply::Done => self.handle_answer(Ok(()), now, &mut updates),
+            // This program was silent for too long. The connection ends, and nothing was asked.
+            Reply::Error(error) if error.code == "silent" => {}
             Reply::Error(error) => self.handle_answer(Err(error), now, &mut updates),
             Reply::History { .. } => self.handle_answer(Ok(()), now, &mut updates),
             Reply::Status(_)
@@ -257,6 +272,7 @@ impl State {
         match self.expected.pop_front() {
             None => {}
             Some(Expected::Withdrawal(waiter)) => updates.acknowledged.extend(waiter),
+            Some(Expected::KeepAlive) => {}
             Some(Expected::Probe(asked)) => {
                 // The node was alive when the probe was sent, and everything it said before has been received by now.
                 self.fresh_until.set(asked + self.freshness);

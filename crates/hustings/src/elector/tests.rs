@@ -48,9 +48,14 @@ struct Program {
 
 impl Program {
     fn recv(&mut self) -> Request {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).expect("the program says something in time");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+        loop {
+            let mut line = String::new();
+            self.lines.read_line(&mut line).expect("the program says something in time");
+            match serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}")) {
+                Request::KeepAlive { .. } => self.send(&Reply::Done),
+                request => return request,
+            }
+        }
     }
 
     fn send(&mut self, reply: &Reply) {

@@ -122,6 +122,8 @@ impl Requests {
                 let terms = status::terms(&office, known, context);
                 context.reply(client, terms.map_or_else(Reply::Error, Reply::Terms));
             }
+            // The node keeps the time.
+            Request::KeepAlive { .. } => context.reply(client, Reply::Done),
             Request::Watch { ref office } => match self.watchers.add(client, office.as_deref(), context) {
                 Ok(()) => self.begin_read(Reader::Client(client, request), known, context),
                 Err(refusal) => context.reply(client, Reply::Error(refusal)),

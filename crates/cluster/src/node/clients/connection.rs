@@ -4,6 +4,7 @@ use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use mio::Registry;
 use mio::net::UnixStream;
@@ -12,6 +13,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use super::ClientEvent;
 use super::descriptors::{Disposer, MAX_PASSED};
 use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
+use crate::clock::Timestamp;
 use crate::core::ClientId;
 use crate::node::peer_credentials::{PeerCredentials, SocketGroup, who_has};
 
@@ -30,6 +32,10 @@ pub(super) struct Client {
     pub(super) stream: UnixStream,
     pub(super) peer: PeerCredentials,
     pub(super) has_campaigned: bool,
+    /// How long the connection lives without a word from the client; forever if it did not say.
+    pub(super) ttl: Option<Duration>,
+    /// When something last arrived.
+    pub(super) heard_at: Timestamp,
     /// The descriptor that came last, if any.
     pub(super) descriptor: Option<OwnedFd>,
     /// Bytes that were received but not handled yet.
@@ -53,9 +59,23 @@ impl Client {
         self.output.len() - self.written
     }
 
+    /// When the connection ends, unless something arrives.
+    pub(super) fn silent_at(&self) -> Timestamp {
+        self.ttl.map_or(Timestamp::NEVER, |ttl| self.heard_at + ttl)
+    }
+
+    /// Tells a client that was silent for too long why its connection ends.
+    pub(super) fn reject_silence(&mut self, ttl: Duration) {
+        let message = format!("nothing arrived for {}, the connection's time to live", humantime::format_duration(ttl));
+        let _ = self.queue_reply(&error_reply("silent", message));
+        // It may not read any more.
+        let _ = self.write();
+    }
+
     /// Reads a few requests.
     pub(super) fn read_requests(
         &mut self,
+        now: Timestamp,
         max_unrestricted: usize,
         group: Option<&SocketGroup>,
         disposer: &Disposer,
@@ -66,6 +86,7 @@ impl Client {
                 return;
             }
             let Some(line) = self.next_line(disposer) else { return };
+            self.heard_at = now;
             match read_request(&line) {
                 // The connection ends, so that programs that try again and again leave the reserved ones free.
                 Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {

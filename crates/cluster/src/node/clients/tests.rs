@@ -19,6 +19,7 @@ struct Harness {
     _folder: tempfile::TempDir,
     /// Whether clients are owed a reply.
     owes: bool,
+    now: Timestamp,
 }
 
 impl Harness {
@@ -33,7 +34,7 @@ impl Harness {
         let poll = Poll::new().expect("descriptors are there");
         let budget = ConnectionBudget { programs: CONNECTIONS, own };
         let clients = Clients::listen(&path, poll.registry(), 0, budget, None).expect("nobody listens there");
-        Harness { clients, poll, path, owes: false, _folder: folder }
+        Harness { clients, poll, path, owes: false, now: Timestamp(1), _folder: folder }
     }
 
     fn connect(&self) -> StdStream {
@@ -42,12 +43,12 @@ impl Harness {
 
     /// Runs one pass of the loop.
     fn pass(&mut self, patience: Duration) -> Vec<ClientEvent> {
-        let timeout = if self.clients.due() == Timestamp::ZERO { Duration::ZERO } else { patience };
+        let timeout = if self.clients.due() <= self.now { Duration::ZERO } else { patience };
         let mut events = Events::with_capacity(512);
         self.poll.poll(&mut events, Some(timeout)).expect("nothing interrupts a test");
         events.iter().for_each(|event| self.clients.ready(event));
         let mut events = Vec::new();
-        self.clients.read_requests(Timestamp(1), &mut events);
+        self.clients.read_requests(self.now, &mut events);
         self.clients.flush(|_| self.owes, &mut events);
         events
     }
@@ -66,7 +67,7 @@ impl Harness {
 fn ids(events: &[ClientEvent]) -> Vec<ClientId> {
     let asked = events.iter().filter_map(|event| match event {
         ClientEvent::Request(id, _) => Some(*id),
-        ClientEvent::NotPermitted(..) | ClientEvent::Disconnected(_) => None,
+        ClientEvent::NotPermitted(..) | ClientEvent::Silent(..) | ClientEvent::Disconnected(_) => None,
     });
     asked.collect()
 }
@@ -209,6 +210,43 @@ fn a_client_that_shuts_down_its_write_side_stays_while_it_is_owed_a_reply() {
     let mut line = String::new();
     BufReader::new(program).read_line(&mut line).expect("the answer was sent");
     assert!(line.contains("done"), "{line}");
+}
+
+#[test]
+fn a_client_that_is_silent_for_its_time_to_live_is_disconnected() {
+    let ttl = Duration::from_secs(2);
+    let mut harness = Harness::open();
+    let (mut program, mut other) = (harness.connect(), harness.connect());
+    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    let id = ids(&harness.events())[0];
+    assert_eq!(harness.clients.due(), Timestamp::NEVER, "a client that does not say so may be silent");
+    harness.clients.keep_alive(id, ttl, harness.now);
+    assert_eq!(harness.clients.due(), Timestamp(1) + ttl);
+
+    // The node was late, and no event has told it yet what arrived meanwhile.
+    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    harness.now = Timestamp(1) + 2 * ttl;
+    let mut events = Vec::new();
+    harness.clients.read_requests(harness.now, &mut events);
+    assert_eq!(ids(&events), [id]);
+    assert_eq!(harness.clients.due(), harness.now + ttl);
+
+    // Half a word is no word, and another client's does not count.
+    harness.now = harness.now + ttl;
+    program.write_all(b"{").expect("that fits into the socket");
+    other.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    let mut events = harness.events();
+    while events.len() < 3 {
+        events.extend(harness.events());
+    }
+    let is_silent = |event: &ClientEvent| matches!(event, ClientEvent::Silent(silent, _) if *silent == id);
+    let is_gone = |event: &ClientEvent| matches!(event, ClientEvent::Disconnected(gone) if *gone == id);
+    assert!(events.iter().any(is_silent) && events.iter().any(is_gone), "{events:?}");
+    assert_eq!(ids(&events).len(), 1);
+    let mut line = String::new();
+    BufReader::new(program).read_line(&mut line).expect("it is told why");
+    assert!(line.contains("silent") && line.contains("nothing arrived for 2s"), "{line}");
+    assert_eq!(harness.clients.due(), Timestamp::NEVER);
 }
 
 #[test]

@@ -33,6 +33,16 @@ impl GuardedLeases {
         self.0.iter().filter(|(_, lease)| lease.kill_at() <= now).map(|(key, _)| key.clone()).collect()
     }
 
+    /// When the first of the leases ends.
+    pub(super) fn end_at(&self) -> Timestamp {
+        self.0.values().map(|lease| lease.deadline).min().unwrap_or(Timestamp::NEVER)
+    }
+
+    /// Forgets the leases that are over.
+    pub(super) fn forget_expired(&mut self, now: Timestamp) {
+        self.0.retain(|_, lease| lease.deadline > now);
+    }
+
     pub(super) fn take_all(&mut self) -> Vec<LeaseKey> {
         std::mem::take(&mut self.0).into_keys().collect()
     }
@@ -112,6 +122,17 @@ mod tests {
         let mut leases = GuardedLeases::default();
         replies.iter().for_each(|reply| leases.handle_reply(reply));
         leases
+    }
+
+    #[test]
+    fn leases_that_are_over_are_forgotten() {
+        let mut leases = after(&[held("a", 5, 1_000, 300), held("b", 6, 2_000, 300)]);
+        assert_eq!(leases.end_at(), at(1_000));
+        leases.forget_expired(at(999));
+        assert_eq!(leases.end_at(), at(1_000));
+        leases.forget_expired(at(1_000));
+        assert_eq!((leases.end_at(), leases.take_all()), (at(2_000), vec![key("b", 6)]));
+        assert_eq!(leases.end_at(), Timestamp::NEVER);
     }
 
     #[test]

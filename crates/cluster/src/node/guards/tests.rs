@@ -111,6 +111,25 @@ fn a_guardian_speaks_for_itself() {
 }
 
 #[test]
+fn a_program_of_one_process_is_followed_and_never_killed() {
+    let mut harness = Harness::new();
+    assert_eq!(harness.campaign(1, Guard::Process), None);
+    harness.grant(1, 5);
+    assert_eq!(harness.guards.due(), Timestamp(1 << 40), "not earlier, as for one that is killed");
+    harness.guards.handle_client_gone(ClientId(1));
+    harness.guards.ready(100);
+    let ended = EndedGuardian { client: ClientId(1), leases: vec![("a".to_string(), 5)] };
+    assert_eq!(harness.guards.take_ended(), [ended]);
+    assert!(harness.guards.guardians.is_empty());
+    // One that outlives its connection and its lease takes up no place.
+    assert_eq!(harness.campaign(2, Guard::Process), None);
+    harness.grant(2, 6);
+    harness.guards.handle_client_gone(ClientId(2));
+    harness.guards.kill_overdue(Timestamp(1 << 40));
+    assert!(harness.guards.take_killed().is_empty() && harness.guards.guardians.is_empty());
+}
+
+#[test]
 fn only_the_end_of_a_pid_namespace_proves_that_the_work_is_gone() {
     let mut harness = Harness::new();
     harness.campaign(1, Guard::ProcessTree);

@@ -42,6 +42,7 @@ fn names(requests: &[Request]) -> Vec<&'static str> {
         Request::Stopped { .. } => "stopped",
         Request::Watch { .. } => "watch",
         Request::History { .. } => "probe",
+        Request::KeepAlive { .. } => "keep-alive",
         _ => "?",
     };
     requests.iter().map(name).collect()
@@ -56,9 +57,9 @@ fn sent(updates: Updates) -> Vec<&'static str> {
 
 /// A connected state with a campaign, and what the campaigner sees.
 fn campaigning() -> (State, watch::Receiver<Phase>, Deadline) {
-    let mut state = State::new(FRESH);
+    let mut state = State::new(FRESH, None, None);
     sent(state.handle_connected(at(0)));
-    let (receiver, deadline, updates) = state.campaign("o", None).expect("nobody else campaigns");
+    let (receiver, deadline, updates) = state.campaign("o", None, at(0)).expect("nobody else campaigns");
     assert_eq!(sent(updates), ["campaign"]);
     assert_eq!(sent(state.handle_reply(Reply::Done, at(0))), [""; 0]);
     (state, receiver, deadline)
@@ -145,7 +146,7 @@ fn the_reason_of_the_stop_is_the_reason_of_the_loss() {
 fn a_grant_to_an_earlier_campaign_is_ignored() {
     let (mut state, _first, _) = campaigning();
     assert_eq!(sent(state.withdraw("o", None)), ["withdraw"]);
-    let (receiver, deadline, updates) = state.campaign("o", None).expect("the first is over");
+    let (receiver, deadline, updates) = state.campaign("o", None, at(0)).expect("the first is over");
     assert_eq!(sent(updates), ["campaign"]);
     sent(state.handle_reply(Reply::Held(lease(7, 100)), at(1)));
     assert_eq!((receiver.borrow().clone(), deadline.get()), (Phase::Waiting, Timestamp::ZERO));
@@ -182,11 +183,11 @@ fn a_stop_before_the_guard_is_claimed_is_confirmed_at_once() {
 
 #[test]
 fn an_error_ends_its_campaign() {
-    let mut state = State::new(FRESH);
+    let mut state = State::new(FRESH, None, None);
     sent(state.handle_connected(at(0)));
-    let (receiver, _, updates) = state.campaign("o", Some(Mode::Fenced)).expect("nobody else campaigns");
+    let (receiver, _, updates) = state.campaign("o", Some(Mode::Fenced), at(0)).expect("nobody else campaigns");
     sent(updates);
-    assert!(state.campaign("o", None).is_none(), "only one at a time");
+    assert!(state.campaign("o", None, at(0)).is_none(), "only one at a time");
     let refusal = RequestError { code: "other-mode".into(), message: "no".into() };
     sent(state.handle_reply(Reply::Error(refusal.clone()), at(1)));
     assert_eq!(*receiver.borrow(), Phase::Rejected(refusal));
@@ -206,7 +207,7 @@ fn a_mode_mismatch_rejects_the_campaign() {
 #[test]
 fn a_reconnect_stops_held_offices_and_repeats_campaigns() {
     let (mut state, receiver, deadline) = holding_office();
-    let (waiting, _, updates) = state.campaign("p", None).expect("nobody else campaigns");
+    let (waiting, _, updates) = state.campaign("p", None, at(0)).expect("nobody else campaigns");
     sent(updates);
     sent(state.handle_disconnected(at(20)));
     assert_eq!(*receiver.borrow(), Phase::Stopping(7, EndReason::NodeLost));
@@ -242,7 +243,7 @@ fn a_pending_resignation_fails_when_the_connection_ends() {
 
 #[test]
 fn a_leader_is_shown_only_while_probes_are_answered() {
-    let mut state = State::new(FRESH);
+    let mut state = State::new(FRESH, None, None);
     sent(state.handle_connected(at(0)));
     let (receiver, updates) = state.observe("o", at(0));
     assert_eq!(sent(updates), ["watch", "probe"]);
@@ -274,7 +275,7 @@ fn a_leader_is_shown_only_while_probes_are_answered() {
 
 #[test]
 fn an_unconfirmed_holder_is_unknown_and_no_holder_is_vacant() {
-    let mut state = State::new(FRESH);
+    let mut state = State::new(FRESH, None, None);
     sent(state.handle_connected(at(0)));
     let (receiver, updates) = state.observe("o", at(0));
     sent(updates);
@@ -291,7 +292,7 @@ fn an_unconfirmed_holder_is_unknown_and_no_holder_is_vacant() {
 
 #[test]
 fn no_probes_are_sent_without_observers() {
-    let mut state = State::new(FRESH);
+    let mut state = State::new(FRESH, None, None);
     sent(state.handle_connected(at(0)));
     let (receiver, updates) = state.observe("o", at(0));
     sent(updates);
@@ -305,7 +306,7 @@ fn no_probes_are_sent_without_observers() {
 
 #[test]
 fn limits_the_number_of_watched_offices() {
-    let mut state = State::new(FRESH);
+    let mut state = State::new(FRESH, None, None);
     sent(state.handle_connected(at(0)));
     let watches = |updates: Updates| sent(updates).contains(&"watch");
     for number in 0..MAX_OFFICES {
@@ -315,4 +316,43 @@ fn limits_the_number_of_watched_offices() {
     let (receiver, updates) = state.observe("one-more", at(0));
     assert!(!watches(updates));
     assert_eq!(*receiver.borrow(), LeaderView::Unknown);
+}
+
+#[test]
+fn a_program_that_campaigns_gives_a_word_four_times_within_its_time_to_live() {
+    let mut state = State::new(FRESH, Some(Duration::from_millis(2_000)), Some(Guard::Process));
+    sent(state.handle_connected(at(0)));
+    assert_eq!(state.next_deadline(), Timestamp::NEVER, "who does not campaign has nothing to lose");
+    let (_receiver, _, updates) = state.campaign("o", None, at(100)).expect("nobody else campaigns");
+    assert_eq!(updates.requests[0], Request::KeepAlive { ttl_ms: 2_000 });
+    let campaign = Request::Campaign { office: "o".to_string(), mode: None, guard: Some(Guard::Process) };
+    assert_eq!(updates.requests[1..], [campaign]);
+    sent(updates);
+    sent(state.handle_reply(Reply::Done, at(101)));
+    sent(state.handle_reply(Reply::Done, at(101)));
+    sent(state.handle_reply(Reply::Held(lease(7, 10_000)), at(102)));
+    assert_eq!(state.next_deadline(), at(600));
+    assert!(sent(state.handle_time(at(599))).is_empty());
+    assert_eq!(sent(state.handle_time(at(600))), ["keep-alive"]);
+    assert_eq!(state.next_deadline(), at(1_100));
+    // The second campaign needs none of its own.
+    let (_receiver, _, updates) = state.campaign("p", None, at(700)).expect("nobody else campaigns");
+    assert_eq!(sent(updates), ["campaign"]);
+    sent(state.handle_disconnected(at(800)));
+    assert!(sent(state.handle_time(at(1_100))).is_empty());
+    assert_eq!(sent(state.handle_connected(at(1_200))), ["keep-alive", "campaign"]);
+}
+
+#[test]
+fn that_the_connection_ends_for_silence_answers_no_request() {
+    let mut state = State::new(FRESH, Some(Duration::from_millis(2_000)), None);
+    sent(state.handle_connected(at(0)));
+    let (receiver, _, updates) = state.campaign("o", None, at(0)).expect("nobody else campaigns");
+    sent(updates);
+    let silent = RequestError { code: "silent".to_string(), message: String::new() };
+    sent(state.handle_reply(Reply::Done, at(1)));
+    sent(state.handle_reply(Reply::Error(silent), at(5_000)));
+    assert_eq!(*receiver.borrow(), Phase::Waiting);
+    sent(state.handle_disconnected(at(5_001)));
+    assert_eq!(sent(state.handle_connected(at(5_100))), ["keep-alive", "campaign"]);
 }

@@ -13,6 +13,9 @@ use crate::elector::updates::{Phase, Updates};
 /// A name that no office can have. Asking for its history is the cheapest request, so it serves as a liveness probe.
 const PROBE_OFFICE: &str = "-";
 
+/// How many words there are within the time that the node waits for one.
+const KEEP_ALIVES: u32 = 4;
+
 impl State {
     /// Handles the passage of time: a program whose lease is about to end must stop, leases that were not renewed are
     /// lost, views that were not confirmed become unknown.
@@ -44,6 +47,9 @@ impl State {
         if self.probe_at <= now && self.is_connected {
             self.probe(now, &mut updates);
         }
+        if self.keep_alive_at <= now {
+            self.keep_alive(now, &mut updates);
+        }
         updates
     }
 
@@ -54,7 +60,16 @@ impl State {
         let is_watched = self.is_watched();
         let fresh_until = self.fresh_until.get();
         let fresh = if is_watched && fresh_until > Timestamp::ZERO { fresh_until } else { Timestamp::NEVER };
-        next.min(fresh).min(if is_watched { self.probe_at } else { Timestamp::NEVER })
+        next.min(fresh).min(if is_watched { self.probe_at } else { Timestamp::NEVER }).min(self.keep_alive_at)
+    }
+
+    /// Tells the node that this program is not frozen, often enough that one that is late harms nobody.
+    pub(super) fn keep_alive(&mut self, now: Timestamp, updates: &mut Updates) {
+        if let Some(ttl) = self.ttl {
+            self.keep_alive_at = now + ttl / KEEP_ALIVES;
+            self.expected.push_back(Expected::KeepAlive);
+            updates.requests.push(Request::KeepAlive { ttl_ms: ttl.as_millis() as u64 });
+        }
     }
 
     fn is_watched(&self) -> bool {
