@@ -40,6 +40,9 @@ use crate::wire::{self, Claim, Message};
 
 /// How many offices are evaluated before other events get their turn.
 const MAX_EVALUATIONS: usize = 128;
+/// How many changes of offices may be submitted and not decided. More would only wait for the disks, in front of
+/// everything that is more urgent.
+const MAX_PROPOSALS: usize = 512;
 /// After this time without a claim that can be granted, the best candidate gets the office without one.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(400);
 /// How long a holder may take to learn of its grant, at least.
@@ -241,6 +244,10 @@ impl Coordinator {
         }
         self.forget_refusals(context.now);
         for _ in 0..MAX_EVALUATIONS {
+            if self.proposals.len() >= MAX_PROPOSALS {
+                // It goes on when one of them is decided.
+                return false;
+            }
             let Some(office) = self.marked.pop_first() else { return false };
             context.increment("office-evaluations");
             self.evaluate_office(&office, known, context);

@@ -28,6 +28,10 @@ impl Proposals {
         self.by_office.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_office.len()
+    }
+
     pub(super) fn contains(&self, office: &OfficeName) -> bool {
         self.by_office.contains_key(office)
     }

@@ -46,6 +46,23 @@ fn rejects_campaigns_for_new_offices_when_all_are_held() {
 }
 
 #[test]
+fn changes_of_offices_that_wait_for_the_disk_are_bounded() {
+    let roles = [(1, Role::Elector)];
+    let mut cluster = TestCluster::new(vec![config(1, &roles)]);
+    cluster.advance_ms(1_000);
+    cluster.node(1).is_disk_stuck = true;
+    let before = cluster.node(1).disk.len();
+    let offices: Vec<String> = (0..1_500).map(|number| format!("o{number}")).collect();
+    offices.iter().for_each(|office| cluster.campaign(1, 1, office, None));
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.node(1).disk.len() - before, 512);
+    cluster.complete_writes(1);
+    cluster.advance_ms(1_000);
+    let held = offices.iter().filter(|office| cluster.token(1, office).is_some()).count();
+    assert_eq!(held, offices.len(), "the others follow");
+}
+
+#[test]
 fn a_new_office_replaces_one_that_becomes_vacant() {
     let mut cluster = with_offices(MAX_OFFICES - 1);
     let new = ["new-1", "new-2"];
