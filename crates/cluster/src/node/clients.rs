@@ -270,8 +270,27 @@ impl Clients {
         }
     }
 
-    fn add_client(&mut self, mut stream: UnixStream) {
+    /// Ends the oldest reserved connection. Returns its place.
+    fn displace_restricted(&mut self) -> Option<usize> {
+        let restricted = self.slots.iter().flatten().filter(|client| client.is_restricted);
+        // Ids grow.
+        let oldest = restricted.map(|client| client.id).min()?;
+        let place = self.place(oldest);
+        let mut client = self.slots[place].take()?;
+        self.refused.too_many += 1;
+        let _ = client.queue_reply(&Reply::Error(too_many_connections(self.budget.programs)));
+        // It may not read any more.
+        let _ = client.write();
+        self.gone.push(oldest);
+        Some(place)
+    }
+
+    fn add_client(&mut self, stream: UnixStream) {
         let peer = PeerCredentials::of(&stream, self.group.as_ref());
+        self.add_peer(stream, peer);
+    }
+
+    fn add_peer(&mut self, mut stream: UnixStream, peer: PeerCredentials) {
         if !peer.rights.allow(None) {
             self.refused.not_permitted += 1;
             return self.reject(stream, RequestError::not_permitted(None, &who_has(None, self.group.as_ref())));
@@ -281,8 +300,10 @@ impl Clients {
         let programs = count(|client| !client.is_restricted && !client.is_own);
         let is_restricted = !is_own && programs >= self.budget.programs;
         let free = self.slots.iter().position(Option::is_none);
-        // The reserved connections are for those who can use them.
-        let Some(place) = free.filter(|_| !is_restricted || peer.rights.operate) else {
+        // The reserved connections are for those who can use them. They are for short commands, so an older one goes.
+        let may_enter = !is_restricted || peer.rights.operate;
+        let place = if may_enter { free.or_else(|| self.displace_restricted()) } else { None };
+        let Some(place) = place else {
             self.refused.too_many += 1;
             return self.reject(stream, too_many_connections(self.budget.programs));
         };

@@ -31,6 +31,9 @@ impl Transport {
         for answer in self.resolver.answers() {
             let Some(peer) = self.peers.get_mut(answer.peer) else { continue };
             peer.asked = false;
+            if !answer.addresses.is_empty() {
+                peer.resolved = answer.addresses.iter().map(SocketAddr::ip).collect();
+            }
             if peer.dial == Dial::Resolving {
                 let addresses = rotated(answer.addresses, peer.failures);
                 self.try_addresses(answer.peer, addresses, now, out);

@@ -1,6 +1,7 @@
 //! Incoming connections.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use crate::clock::Timestamp;
 
 /// The most connections accepted in one pass.
 const MAX_ACCEPTS_PER_PASS: usize = 64;
+/// How many unauthenticated connections from a member's address are preferred to others: a few members may share one.
+const MAX_PREFERRED: usize = 4;
 /// The pause after a failed `accept`, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -115,30 +118,88 @@ impl Transport {
         self.registry.register(link.socket(), token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// The connection to close before another is accepted: the oldest unauthenticated one of the host that has the most
-    /// of them. So one host cannot displace the connections of others.
+    /// The connection to close before another is accepted.
     fn excess_connection(&self) -> Option<usize> {
-        let mut hosts: BTreeMap<IpAddr, (usize, Timestamp, usize)> = BTreeMap::new();
-        let mut count = 0;
-        for (slot, link) in self.slots.numbered() {
-            if link.dialled || link.stage != Stage::Greeting {
-                continue;
-            }
-            count += 1;
-            let (connections, oldest, place) = hosts.entry(link.host).or_insert((0, link.since, slot));
-            *connections += 1;
-            if link.since < *oldest {
-                (*oldest, *place) = (link.since, slot);
-            }
-        }
-        if count < self.limits.unauthenticated.max(1) {
+        let pending = self.slots.numbered().filter(|(_, link)| !link.dialled && link.stage == Stage::Greeting);
+        let pending: Vec<Pending> =
+            pending.map(|(slot, link)| Pending { slot, host: network(link.host), since: link.since }).collect();
+        if pending.len() < self.limits.unauthenticated.max(1) {
             return None;
         }
-        hosts.values().max_by_key(|(connections, ..)| *connections).map(|(_, _, slot)| *slot)
+        excess(&pending, &self.peers.hosts())
+    }
+}
+
+/// An unauthenticated connection.
+struct Pending {
+    slot: usize,
+    host: IpAddr,
+    since: Timestamp,
+}
+
+/// The oldest connection of the host that has the most of them. So one host cannot displace the connections of others.
+/// Those from members' addresses go last, unless there are more of them than honest members need.
+fn excess(pending: &[Pending], members: &BTreeSet<IpAddr>) -> Option<usize> {
+    let mut hosts: BTreeMap<IpAddr, (usize, &Pending)> = BTreeMap::new();
+    for one in pending {
+        let (count, oldest) = hosts.entry(one.host).or_insert((0, one));
+        *count += 1;
+        if one.since < oldest.since {
+            *oldest = one;
+        }
+    }
+    let is_preferred = |host: &IpAddr, count: usize| count <= MAX_PREFERRED && members.contains(host);
+    // Of several, the one whose oldest connection is the oldest.
+    let most =
+        hosts.iter().max_by_key(|(host, (count, oldest))| (!is_preferred(host, *count), *count, Reverse(oldest.since)));
+    most.map(|(_, (_, oldest))| oldest.slot)
+}
+
+/// What counts as one host: an IPv6 host has a whole network of addresses, /64.
+pub(super) fn network(host: IpAddr) -> IpAddr {
+    match host.to_canonical() {
+        IpAddr::V6(host) if !host.is_loopback() => IpAddr::V6((u128::from(host) & !u128::from(u64::MAX)).into()),
+        host => host,
     }
 }
 
 /// Whether the error concerns only this connection, and the next may succeed.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pending(hosts: &[&str]) -> Vec<Pending> {
+        let one = |(slot, host): (usize, &&str)| Pending {
+            slot,
+            host: network(host.parse().expect("an address")),
+            since: Timestamp(slot as u64),
+        };
+        hosts.iter().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn members_are_displaced_last_unless_they_are_a_crowd() {
+        let members = BTreeSet::from([network("10.0.0.1".parse().expect("an address"))]);
+        let excess = |hosts: &[&str]| excess(&pending(hosts), &members);
+        assert_eq!(excess(&["10.0.0.1", "10.0.0.7", "10.0.0.8"]), Some(1), "the oldest stranger");
+        assert_eq!(excess(&["10.0.0.1", "10.0.0.7", "10.0.0.8", "10.0.0.8"]), Some(2), "the host with the most");
+        assert_eq!(excess(&["10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.7"]), Some(3), "three members of one host");
+        assert_eq!(excess(&["10.0.0.7", "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.1"]), Some(1));
+        assert_eq!(excess(&["2001:db8::7", "10.0.0.8", "2001:db8::9"]), Some(0), "one network");
+        assert_eq!(excess(&[]), None);
+    }
+
+    #[test]
+    fn the_addresses_of_one_ipv6_network_are_one_host() {
+        let of = |host: &str| network(host.parse().expect("an address"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:0:0:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_ne!(of("::1"), of("::2"));
+    }
 }

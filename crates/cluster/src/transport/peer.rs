@@ -1,11 +1,12 @@
 //! The other members, and when to dial each of them.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hustings_protocol::Id;
 
+use super::listener::network;
 use super::token_bucket::TokenBucket;
 use crate::clock::Timestamp;
 use crate::member::{Member, Role};
@@ -50,6 +51,8 @@ pub(super) struct Peer {
     pub(super) dial: Dial,
     /// Whether an answer of the resolver is outstanding.
     pub(super) asked: bool,
+    /// What its name was last resolved to.
+    pub(super) resolved: Vec<IpAddr>,
     /// The number of consecutive failed attempts.
     pub(super) failures: u32,
     /// The rate limit of its last connection, carried over to the next.
@@ -60,7 +63,9 @@ pub(super) struct Peer {
 
 impl Peer {
     fn new(member: Member, dial: Dial) -> Self {
-        Peer { member, link: None, parked: None, dial, asked: false, failures: 0, token_bucket: None, is_guest: false }
+        let resolved = Vec::new();
+        let (link, parked, asked, failures, token_bucket, is_guest) = (None, None, false, 0, None, false);
+        Peer { member, link, parked, dial, asked, resolved, failures, token_bucket, is_guest }
     }
 }
 
@@ -130,6 +135,13 @@ impl Peers {
             peer.member = member.clone();
         }
         gone
+    }
+
+    /// The hosts that the members' addresses name.
+    pub(super) fn hosts(&self) -> BTreeSet<IpAddr> {
+        let literal = |peer: &Peer| peer.member.address.parse().ok().map(|address: SocketAddr| address.ip());
+        let hosts = self.all.values().flat_map(|peer| literal(peer).into_iter().chain(peer.resolved.iter().copied()));
+        hosts.map(network).collect()
     }
 
     /// When the next peer must be dialled.

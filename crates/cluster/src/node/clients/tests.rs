@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream as StdStream;
 
 use mio::{Events, Poll};
@@ -145,11 +145,14 @@ fn limits_the_number_of_clients_and_reuses_free_slots() {
     while harness.clients.slots.iter().flatten().count() < programs.len() {
         harness.pass(TIMEOUT);
     }
-    let one_more = harness.connect();
-    harness.pass(TIMEOUT);
+    // One more that may operate the cluster takes the place of the oldest of those beyond the limit.
+    let mut one_more = harness.connect();
+    assert!(matches!(harness.events()[..], [ClientEvent::Disconnected(_)]));
     let mut line = String::new();
-    BufReader::new(one_more).read_line(&mut line).expect("it is told something");
+    BufReader::new(programs.remove(CONNECTIONS)).read_line(&mut line).expect("it is told something");
     assert!(line.contains("too-many"), "{line}");
+    one_more.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    assert!(matches!(harness.events()[..], [ClientEvent::Request(_, Request::Status)]));
     drop(programs.pop());
     let events = harness.events();
     let [ClientEvent::Disconnected(gone)] = events[..] else { panic!("one has gone: {events:?}") };
@@ -210,6 +213,23 @@ fn a_client_that_shuts_down_its_write_side_stays_while_it_is_owed_a_reply() {
     let mut line = String::new();
     BufReader::new(program).read_line(&mut line).expect("the answer was sent");
     assert!(line.contains("done"), "{line}");
+}
+
+#[test]
+fn who_may_not_operate_the_cluster_displaces_nobody() {
+    let mut harness = Harness::open();
+    let _programs: Vec<StdStream> = (0..CONNECTIONS + RESERVED_CONNECTIONS).map(|_| harness.connect()).collect();
+    while harness.clients.slots.iter().flatten().count() < CONNECTIONS + RESERVED_CONNECTIONS {
+        harness.pass(TIMEOUT);
+    }
+    let (node, program) = UnixStream::pair().expect("descriptors are there");
+    let mut peer = PeerCredentials::of(&node, None);
+    peer.rights.operate = false;
+    harness.clients.add_peer(node, peer);
+    let mut line = [0; 200];
+    let told = (&program).read(&mut line).expect("it is told something");
+    assert!(String::from_utf8_lossy(&line[..told]).contains("too-many"));
+    assert_eq!(harness.clients.slots.iter().flatten().count(), CONNECTIONS + RESERVED_CONNECTIONS);
 }
 
 #[test]
