@@ -17,6 +17,7 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq;
 
 use crate::error::{ApiError, Code};
+use crate::rate::Payer;
 
 /// The longest token file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -24,6 +25,8 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 const MAX_TOKENS: usize = 256;
 /// The longest token that is looked at, in bytes.
 const MAX_TOKEN_BYTES: usize = 512;
+/// The name of callers on this host who present nothing.
+const ANONYMOUS: &str = "loopback";
 /// The beginning of every token that this program makes, so that scanners for leaked secrets find them.
 const TOKEN_PREFIX: &str = "hustings_";
 
@@ -227,6 +230,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whom its requests are charged to.
+    pub(crate) fn payer(&self, peer: &Peer) -> Payer {
+        match &*self.name {
+            ANONYMOUS => Payer::stranger(peer.address),
+            _ => Payer::Caller(self.name.clone()),
+        }
+    }
+
     /// Fails unless the caller has a right.
     pub(crate) fn require(&self, right: Right) -> Result<(), ApiError> {
         if self.right >= Some(right) {
@@ -270,7 +281,7 @@ impl Authenticator {
             let message = "present a bearer token: `Authorization: Bearer TOKEN`";
             return Err(ApiError::new(Code::Unauthorized, message));
         }
-        Ok(Caller { name: "loopback".into(), right: self.anonymous.right() })
+        Ok(Caller { name: ANONYMOUS.into(), right: self.anonymous.right() })
     }
 }
 

@@ -6,12 +6,13 @@
 //! `docs/api.md` describes the API for its users; `GET /openapi.json` is its description for programs.
 //!
 //! - `server`: listeners, limits of connections, TLS.
-//! - `auth`, `rate`: who calls, what they may do, and how often.
+//! - `admission`: which connections may stay. `auth`, `rate`: who calls, what they may do, and how often.
 //! - `routes`: the routes, a file for each group of them; `extract`, `error`, `json` and `model` are their parts.
 //! - `sessions`: campaigns of HTTP clients, with the argument why two of them never act at the same time.
 //! - `offices`: what the node knows of all offices, and who watches them. `stream`: connections of watchers. `link`:
 //!   connections to the node.
 
+mod admission;
 mod auth;
 mod error;
 mod extract;

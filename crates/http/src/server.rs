@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::Method;
 use hustings_cluster::clock::Clock;
-use hustings_cluster::config::{Config, Http};
+use hustings_cluster::config::{Config, Http, HttpLimits};
 use hustings_cluster::faults::{DisabledRules, Rule};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -22,12 +22,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service;
 
+use crate::admission::{Admission, Place};
 use crate::auth::{Authenticator, Peer, TokenFileError, Tokens};
-use crate::error::{ApiError, Code};
 use crate::hosts::Hosts;
 use crate::link::{Link, REQUEST_TIMEOUT};
 use crate::offices::Offices;
@@ -51,6 +51,8 @@ const MAX_HEADERS: usize = 64;
 const MAX_STATE_TRANSFERS: usize = 16;
 /// The largest number of connections for health checks.
 const MAX_PROBE_CONNECTIONS: usize = 256;
+/// The largest number of connections of callers who are not known yet.
+const MAX_STRANGERS: usize = 1024;
 /// A connection whose other end acknowledges nothing for this long is closed.
 const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after a failed `accept`, for example without free file descriptors.
@@ -164,7 +166,9 @@ impl Server {
         };
         let api = bind("http.listen", http.listen)?;
         let probe = http.probe_listen.map(|address| bind("http.probe-listen", address)).transpose()?;
-        raise_descriptor_limit(limits.connections as u64 + 2 * limits.sessions as u64 + OTHER_DESCRIPTORS);
+        raise_descriptor_limit(
+            (limits.connections + max_strangers(&limits)) as u64 + 2 * limits.sessions as u64 + OTHER_DESCRIPTORS,
+        );
         let tls = tls.map(|tls| Arc::new(RwLock::new(TlsAcceptor::from(tls.config))));
         Ok(Server { http: http.clone(), api, probe, tls, state: Arc::new(state) })
     }
@@ -196,7 +200,8 @@ impl Server {
             let listener = Listener {
                 router: routes::probe_router(state.clone()),
                 tls: None,
-                permits: Arc::new(Semaphore::new(MAX_PROBE_CONNECTIONS)),
+                // Nobody is known there.
+                admission: Admission::new(MAX_PROBE_CONNECTIONS, 0),
                 builder: connection_builder(),
             };
             tokio::spawn(listener.accept_all(probe));
@@ -206,7 +211,7 @@ impl Server {
         let listener = Listener {
             router: routes::router(state),
             tls: self.tls,
-            permits: Arc::new(Semaphore::new(self.http.limits.connections)),
+            admission: Admission::new(max_strangers(&self.http.limits), self.http.limits.connections),
             builder: connection_builder(),
         };
         listener.accept_all(self.api).await;
@@ -249,7 +254,7 @@ fn connection_builder() -> http1::Builder {
 struct Listener {
     router: Router,
     tls: Option<SharedTls>,
-    permits: Arc<Semaphore>,
+    admission: Arc<Admission>,
     builder: http1::Builder,
 }
 
@@ -263,27 +268,25 @@ impl Listener {
                 tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
             };
-            let Ok(permit) = shared.permits.clone().try_acquire_owned() else {
-                reject(&stream, shared.tls.is_some());
-                continue;
-            };
-            let listener = shared.clone();
-            tokio::spawn(async move { listener.serve(stream, address, permit).await });
+            let (listener, place) = (shared.clone(), shared.admission.enter(address.ip()));
+            let own = place.clone();
+            let task = tokio::spawn(async move { listener.serve(stream, address, own).await });
+            place.is_served_by(task.abort_handle());
         }
     }
 
-    async fn serve(&self, stream: TcpStream, address: SocketAddr, permit: OwnedSemaphorePermit) {
+    async fn serve(&self, stream: TcpStream, address: SocketAddr, place: Arc<Place>) {
         // Events must leave at once; and a watcher whose host is gone must not stay.
         let _ = stream.set_nodelay(true);
         let timeout = UNACKNOWLEDGED_TIMEOUT.as_millis() as u32;
         let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout);
         let peer = Peer { address: address.ip(), certificate: None };
-        let Some(tls) = &self.tls else { return self.serve_stream(stream, peer, permit).await };
+        let Some(tls) = &self.tls else { return self.serve_stream(stream, peer, place).await };
         let tls = tls.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await else { return };
         let certificates = stream.get_ref().1.peer_certificates();
         let certificate = certificates.and_then(|chain| chain.first()).map(tls::client_name);
-        self.serve_stream(stream, Peer { certificate, ..peer }, permit).await;
+        self.serve_stream(stream, Peer { certificate, ..peer }, place).await;
     }
 
     /// Serves one connection until it ends, or becomes a stream: then a task of its own, which is smaller, has it.
@@ -291,12 +294,13 @@ impl Listener {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
-        permit: OwnedSemaphorePermit,
+        place: Arc<Place>,
     ) {
         let takeover = Mutex::new(None);
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let mut request: Request = request.map(Body::new);
             request.extensions_mut().insert(peer.clone());
+            request.extensions_mut().insert(place.clone());
             let (mut router, takeover) = (self.router.clone(), &takeover);
             // What a HEAD is answered with is never a stream.
             let is_get = request.method() == Method::GET;
@@ -326,7 +330,7 @@ impl Listener {
             Some(stream) => {
                 tokio::spawn(async move {
                     stream.run(io).await;
-                    drop(permit);
+                    drop(place);
                 });
             }
         }
@@ -337,17 +341,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells a client that there are too many connections, if that can be said without waiting.
-fn reject(stream: &TcpStream, is_tls: bool) {
-    if is_tls {
-        return;
-    }
-    let message = "too many clients are connected (`http.limits.connections`); try again";
-    let body = ApiError::new(Code::Busy, message).body();
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    // It fits into the buffer of a new connection, or the client is gone.
-    let _ = stream.try_write(&[head.as_bytes(), &body].concat());
+/// How many connections there may be on which nobody who is known has sent a request yet.
+fn max_strangers(limits: &HttpLimits) -> usize {
+    limits.connections.min(MAX_STRANGERS)
 }

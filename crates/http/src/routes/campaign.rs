@@ -1,6 +1,6 @@
 //! Campaigns of clients in any language: a session with a lease. `sessions` has the argument.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -66,6 +66,9 @@ pub(crate) async fn renew(
     let received = state.sessions.now();
     let wait = wait_of(request.wait_ms)?;
     let session = state.sessions.find(&request.session, &office, &caller.name)?;
+    if !session.renewals.allow(Instant::now()) {
+        return Err(ApiError::new(Code::RateLimited, "the session is renewed too often"));
+    }
     if let Some(token) = request.stopped {
         let stopped = session.stopped(token).await;
         state.audit(&caller, format_args!("stopped {office} {token}"), &stopped);

@@ -15,6 +15,7 @@ mod state;
 mod trace;
 mod watch;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
@@ -25,8 +26,10 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use hustings_cluster::api::Right;
 
+use crate::admission::Place;
 use crate::auth::{Caller, Peer};
 use crate::error::{ApiError, Code};
+use crate::rate::Payer;
 use crate::state::Shared;
 
 pub use openapi::document;
@@ -88,28 +91,48 @@ fn peer_of(request: &Request) -> Result<Peer, ApiError> {
     peer.ok_or_else(|| ApiError::new(Code::Unauthorized, "the other end of the connection is not known"))
 }
 
-fn check_rate(state: &Shared, peer: &Peer) -> Result<(), ApiError> {
-    if state.rate.allows(peer.address, Instant::now()) {
+fn check_rate(state: &Shared, payer: &Payer) -> Result<(), ApiError> {
+    if state.rate.allows(payer, Instant::now()) {
         return Ok(());
     }
-    let message = "too many requests from this address (`http.limits.requests-per-second`)";
+    let from = match payer {
+        Payer::Network(_) => "from this address".to_string(),
+        Payer::Caller(name) => format!("of `{name}`"),
+    };
+    let message = format!("too many requests {from} (`http.limits.requests-per-second`)");
     Err(ApiError::new(Code::RateLimited, message))
 }
 
 async fn limit_rate(State(state): State<Shared>, request: Request, next: Next) -> Result<Response, ApiError> {
-    check_rate(&state, &peer_of(&request)?)?;
+    check_rate(&state, &Payer::stranger(peer_of(&request)?.address))?;
     Ok(next.run(request).await)
 }
 
-/// Refuses what a web page may have sent, and finds out who calls. The rate is limited first, so that nobody can try
-/// many tokens.
+/// Refuses what a web page may have sent, finds out who calls, and charges the request to whoever that is. So strangers
+/// cannot use up what known callers need, not even from behind the same proxy. Who tries tokens is a stranger, and is
+/// refused at the rate's limit; at no rate can one guess 256 random bits.
 async fn authenticate(State(state): State<Shared>, mut request: Request, next: Next) -> Result<Response, ApiError> {
     let peer = peer_of(&request)?;
-    check_rate(&state, &peer)?;
-    state.hosts.check(request.headers())?;
-    let caller = state.authenticator.caller(&peer, request.headers())?;
+    let found = state.hosts.check(request.headers());
+    let found = found.and_then(|()| state.authenticator.caller(&peer, request.headers()));
+    let payer = found.as_ref().map_or_else(|_| Payer::stranger(peer.address), |caller| caller.payer(&peer));
+    let may_renew = found.as_ref().is_ok_and(|caller| caller.require(Right::Campaign).is_ok());
+    // What renews a session is charged to the session, by the route itself. What only looks like it is charged below.
+    let is_renewal = request.uri().path().ends_with("/renew") && may_renew;
+    if !is_renewal {
+        check_rate(&state, &payer)?;
+    }
+    let caller = found?;
+    if request.extensions().get::<Arc<Place>>().is_some_and(|place| !place.admit()) {
+        let message = "too many clients are connected (`http.limits.connections`); try again";
+        return Err(ApiError::new(Code::Busy, message));
+    }
     request.extensions_mut().insert(caller);
-    Ok(next.run(request).await)
+    let response = next.run(request).await;
+    if is_renewal && !response.status().is_success() {
+        check_rate(&state, &payer)?;
+    }
+    Ok(response)
 }
 
 /// A caller that may campaign.

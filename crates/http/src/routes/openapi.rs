@@ -82,9 +82,9 @@ fn remove_nulls(operation: &mut Operation) {
 }
 
 /// Errors that every route may answer with.
-const EVERYWHERE: &[Code] = &[Code::BadRequest, Code::Unauthorized, Code::Forbidden, Code::RateLimited];
+const EVERYWHERE: &[Code] = &[Code::BadRequest, Code::Unauthorized, Code::Forbidden, Code::RateLimited, Code::Busy];
 /// Errors of routes that ask the node.
-const NODE: &[Code] = &[Code::Busy, Code::NodeUnavailable];
+const NODE: &[Code] = &[Code::NodeUnavailable];
 /// Errors of routes with a body.
 const BODY: &[Code] = &[Code::Timeout, Code::TooLarge, Code::UnsupportedMediaType];
 /// Errors of routes that change the cluster.

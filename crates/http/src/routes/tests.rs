@@ -162,7 +162,7 @@ fn a_node_whose_loop_does_not_answer_is_not_alive() {
 }
 
 #[test]
-fn too_many_requests_are_refused_before_anybody_looks_at_a_token() {
+fn strangers_use_up_only_their_own_requests() {
     block_on(async {
         let router = router(state(std::path::Path::new("/nowhere/at/all.sock"), 1));
         let mut statuses = Vec::new();
@@ -173,6 +173,22 @@ fn too_many_requests_are_refused_before_anybody_looks_at_a_token() {
         }
         assert_eq!(statuses[..2], [401, 401]);
         assert!(statuses.contains(&429), "{statuses:?}");
+        // They come through the same proxy.
+        let known = |method, path| {
+            let mut request = request(method, path);
+            let certificate = Some("certificate:x".into());
+            request.extensions_mut().insert(Peer { address: [127, 0, 0, 1].into(), certificate });
+            request
+        };
+        // A known caller has a limit, too; and so has one that renews what is no session.
+        assert_eq!(call(&router, known("GET", "/openapi.json")).await.status(), 200);
+        for (method, path) in [("GET", "/openapi.json"), ("POST", "/v1/offices/job/renew")] {
+            let mut statuses = Vec::new();
+            for _ in 0..50 {
+                statuses.push(call(&router, known(method, path)).await.status().as_u16());
+            }
+            assert!(statuses.contains(&429), "{statuses:?}");
+        }
     });
 }
 

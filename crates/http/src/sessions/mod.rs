@@ -32,7 +32,7 @@ mod task;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hustings_cluster::api::{ChangeReason, OfficeTerms};
 use hustings_cluster::clock::{Clock, Timestamp};
@@ -42,6 +42,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::task::{Command, Task};
 use crate::error::{ApiError, Code};
 use crate::model::{SessionState, SessionView};
+use crate::rate::Renewals;
 
 /// The largest time to live, and the smallest.
 pub(crate) const MAX_TTL: Duration = Duration::from_secs(3600);
@@ -104,6 +105,8 @@ pub(crate) struct Session {
     /// Who opened it.
     caller: String,
     ttl: Duration,
+    /// How often it may be renewed.
+    pub(crate) renewals: Renewals,
     lease: watch::Receiver<Lease>,
     life: Arc<Mutex<Life>>,
     commands: mpsc::Sender<Command>,
@@ -167,6 +170,7 @@ impl Sessions {
             node: terms.node,
             caller: caller.to_string(),
             ttl,
+            renewals: Renewals::new(Instant::now()),
             lease,
             life: Arc::new(Mutex::new(life)),
             commands,

@@ -56,6 +56,15 @@ impl Api {
         stream
     }
 
+    /// A connection on which a request was answered, and which stays open.
+    pub(crate) fn connect_and_ask(&self) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").expect("the server reads");
+        let mut bytes = [0; 64];
+        assert!(stream.read(&mut bytes).expect("it answers") > 0);
+        stream
+    }
+
     fn head(&self, method: &str, path: &str, extra: &str) -> String {
         let token = self.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
         let session =

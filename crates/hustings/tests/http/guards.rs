@@ -102,15 +102,41 @@ fn connections_watchers_and_sessions_are_limited() {
         (api.get("/metrics").body.contains("hustings_http_watchers 1\n")).then_some(())
     });
 
-    // One watcher is left; five more connections fit.
-    let idle: Vec<_> = (0..5).map(|_| api.connect()).collect();
+    // One watcher is left; five more connections of callers who are known fit.
+    let mut used = Vec::new();
     let refused = http.cluster.wait_until("no place is free", || {
+        used.push(api.connect_and_ask());
         let answer = api.get("/livez");
         (answer.status == 503).then_some(answer)
     });
     assert_eq!(refused.code(), "busy");
-    drop(idle);
+    drop(used);
     http.cluster.wait_until("there is room again", || (api.get("/livez").status == 200).then_some(()));
+}
+
+#[test]
+fn strangers_keep_nobody_out() {
+    let http = HttpCluster::start(&["a"], "[http.limits]\nconnections = 6\nrequests-per-second = 20");
+    let api = &http.apis[0];
+    let session = api.post("/v1/offices/job/campaign", &json!({ "ttl_ms": 60_000 }));
+    let id = session.json()["session"].as_str().expect("it is open").to_string();
+    let watch = api.watch("leader", None);
+    // Connections that never send a whole request have the places of strangers.
+    let mut idle: Vec<_> = (0..40).map(|_| api.connect()).collect();
+    idle.iter_mut().for_each(|stream| _ = stream.write_all(b"GET /livez HTTP/1.1\r\n"));
+    let mut answers: Vec<u16> = (0..3).map(|_| api.get("/livez").status).collect();
+    assert_eq!(answers, [200; 3]);
+    drop(watch);
+    // Whoever uses up the requests of the address does not use up the renewals of a session.
+    let bad = api.with_token("hustings_0000");
+    while !answers.contains(&429) {
+        answers.push(bad.get("/livez").status);
+    }
+    for _ in 0..20 {
+        let renewed = api.post("/v1/offices/job/renew", &json!({ "session": id }));
+        assert_eq!(renewed.status, 200, "{renewed:?}");
+    }
+    assert!(is_closed_by_server(idle.swap_remove(0)), "the oldest had to go");
 }
 
 #[test]
