@@ -94,7 +94,8 @@ impl Core {
         let is_believed = |(doubt, said): &(&Doubt, &Said)| {
             let is_patient = self.now.since(said.since) < PATIENCE;
             let is_blank = **doubt == Doubt::UnknownDisk && self.arbiter.disk_state().now.index == 0;
-            let all_say_so = others.iter().filter(|id| is_up(id)).all(|id| said.by.contains(id));
+            let can_say_so = |id: &&Id| is_up(id) && !self.arbiter.refuses(**id);
+            let all_say_so = others.iter().filter(can_say_so).all(|id| said.by.contains(id));
             let is_alone = doubt.is_about_disk() && all_say_so && !is_patient;
             is_blank || said.by.len() >= others.len().clamp(1, 2) || is_alone
         };

@@ -74,6 +74,7 @@ impl Known<'_> {
         };
         // Whom nobody elects deposes nobody.
         let highest = if self.arbiter.votes(self.from) { self.arbiter.max_term() } else { self.arbiter.epoch() };
-        term.is_none_or(|term| term <= highest)
+        // The library takes a message of term 0 for one of this node itself, and forgets its own term.
+        term.is_none_or(|term| (1..=highest).contains(&term))
     }
 }

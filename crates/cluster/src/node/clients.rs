@@ -154,7 +154,7 @@ impl Clients {
                 events.push(ClientEvent::Silent(client.id, ttl));
                 client.reject_silence(ttl);
                 self.gone.push(client.id);
-                *slot = None;
+                slot.take().into_iter().for_each(|client| client.close(&self.registry, &self.disposer));
             }
         }
         self.report_disconnects(events);

@@ -126,8 +126,8 @@ kinds! {
     CandidacyRequest = "candidacy-request", Sender::Member;
     /// Makes the receiver ask all members for their lists.
     CandidacyVersions = "candidacy-versions", Sender::Leader;
-    /// Becomes an entry of the log, if its sender holds the office.
-    StatePiece = "state-piece", Sender::Elector;
+    /// Becomes an entry of the log. An operator may store through any voter; observers get a refusal in words.
+    StatePiece = "state-piece", Sender::Member;
     /// Counts only if it comes from whom the piece was sent to.
     StatePieceResponse = "state-piece-response", Sender::Voter;
     /// Is answered with many bytes. Only a member is sent a snapshot that refers to them.

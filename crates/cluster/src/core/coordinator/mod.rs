@@ -71,7 +71,7 @@ pub(super) struct Coordinator {
     scheduled_at: BTreeMap<OfficeName, Timestamp>,
     /// Since when an office that somebody is a candidate for has had no claim that could be granted.
     unclaimed_since: BTreeMap<OfficeName, Timestamp>,
-    /// Since when fenced offices that are about to become exclusive, and new ones that somebody claims as such, have been
+    /// Since when fenced offices that are about to become exclusive, and new ones that are claimed as such, have been
     /// vacant, at least.
     vacant_since: BTreeMap<OfficeName, Timestamp>,
     /// The last entry that forgot a fenced office, and when this node applied it, or learned of it.

@@ -5,7 +5,7 @@ use super::{Coordinator, Known};
 use crate::api::RequestError;
 use crate::core::context::Context;
 use crate::core::requests::{Requester, errors};
-use crate::core::table::{Command, Office, PieceEffect, StatePiece};
+use crate::core::table::{Command, PieceEffect, StatePiece};
 use crate::wire::Message;
 
 /// How many pieces may wait for the log, so that other changes do not wait for long. A node whose piece is dropped
@@ -36,15 +36,16 @@ impl Coordinator {
         if known.arbiter.coordinator() != Some(context.own()) || !known.arbiter.is_established() {
             return Err(errors::moved());
         }
+        if requester.node != context.own() && !known.arbiter.votes(requester.node) {
+            return Err(errors::observer());
+        }
         let table = known.arbiter.table();
         if table.states.has_stored(&piece.office, piece.upload) {
             // The answer was lost. The office may have changed hands since.
             respond(requester, Ok(None), context);
             return Ok(());
         }
-        // The token is known to all members; the office is held by one of them.
-        let is_holder = |held: &Office| held.holder.is_some_and(|holder| holder.id == requester.node);
-        if !table.offices.get(&piece.office).is_some_and(|held| held.token == piece.token && is_holder(held)) {
+        if !table.offices.get(&piece.office).is_some_and(|known| known.token == piece.token && known.holder.is_some()) {
             return Err(errors::stale_token());
         }
         if piece.index == 0 {

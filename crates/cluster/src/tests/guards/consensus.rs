@@ -58,7 +58,7 @@ fn renewals_after(term: u64, round: u64) -> usize {
     cluster.advance_ms(60);
     let leader = cluster.last_leader_heartbeat(1, 2);
     cluster.take_replies(1, CLIENT);
-    let (term, round) = (leader.term + term, leader.round + round);
+    let (term, round) = (leader.term.wrapping_add(term), leader.round + round);
     let follower = Some(FollowerHeartbeat { term, round, applied: 1 << 40 });
     cluster.deliver(2, 1, Message::Heartbeat(Heartbeat { number: 1 << 20, leader: None, follower }));
     cluster.advance_ms(100);
@@ -69,7 +69,8 @@ fn renewals_after(term: u64, round: u64) -> usize {
 fn an_answer_confirms_only_rounds_of_this_leader_that_have_begun() {
     assert_eq!(renewals_after(0, 0), 1, "an answer to the last round");
     assert_eq!(renewals_after(0, 1 << 20), 0, "nobody was asked that yet");
-    assert_eq!(renewals_after(1, 0), 0, "the voter is in another term");
+    assert_eq!(renewals_after(1, 0), 0, "the voter is in a later term");
+    assert_eq!(renewals_after(u64::MAX, 0), 0, "the voter was in the term before when it answered");
 }
 
 #[test]

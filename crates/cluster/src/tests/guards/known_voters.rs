@@ -57,3 +57,19 @@ fn a_member_that_joins_follows_whoever_leads() {
     cluster.advance_ms(2_000);
     assert!(cluster.arbiter_leader(4).is_some());
 }
+
+#[test]
+fn a_member_that_runs_before_it_is_added_is_asked_what_it_is() {
+    let mut cluster = TestCluster::new(VOTERS.map(|node| config(node, &ROLES[..3])).to_vec());
+    cluster.advance_ms(1_000);
+    let roles = [1, 2, 3, 4].map(|id| (id, Role::Elector));
+    cluster.start(Config { join: true, ..config(4, &roles) });
+    // The connection of a guest does not last, because nobody sends it heartbeats.
+    cluster.advance_ms(50);
+    let (name, address) = ("n4".to_string(), "h4:1".to_string());
+    cluster.request(1, 7, Request::AddMember { id: 4, name, address, priority: 0, role: Role::Elector });
+    cluster.advance_ms(2_000);
+    cluster.campaign(4, CLIENT, "other", None);
+    cluster.advance_ms(2_000);
+    assert!(cluster.token(4, "other").is_some());
+}

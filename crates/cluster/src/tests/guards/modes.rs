@@ -267,7 +267,7 @@ fn a_new_exclusive_office_does_not_wait_for_those_that_are_forgotten_later() {
     let roles = [(1, Role::Elector)];
     let (table, index) = full_table(&roles);
     let mut config = config(1, &roles);
-    config.offices = vec![("job".to_string(), config.default_policy.clone())];
+    config.offices = vec![("job".to_string(), config.default_policy)];
     config.default_policy.mode = Mode::Fenced;
     let lease = config.timing.lease;
     let mut cluster = TestCluster::with_disks(vec![(config, disk_with(&table, index, &[]))]);

@@ -231,7 +231,8 @@ fn who_has_refused_an_old_copy_refuses_it_at_its_next_start() {
     assert!(is_refused_with(&mut cluster, 9, 72, refused_as(8)));
     assert!(!is_refused(&mut cluster, 10, 72, newest), "the right disk is back");
     cluster.deliver(2, 1, Message::DiskMark(position(9, 5, 50)));
-    assert!(is_refused_with(&mut cluster, 11, 72, DiskState { now: position(9, 5, 60), ..refused_as(8) }));
+    let later = position(9, 5, 60);
+    assert!(is_refused_with(&mut cluster, 11, 72, DiskState { now: later, started_at: later, ..refused_as(8) }));
     // It is remembered on disk.
     let leader = Some(LeaderHeartbeat { term: 30, commit: 0, round: 1, confirmed: 0 });
     cluster.introduce_blank(3, 1);

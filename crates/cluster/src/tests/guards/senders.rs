@@ -8,12 +8,12 @@ use hustings_protocol::Id;
 use raft::Storage;
 use raft::eraftpb::{self, MessageType};
 
-use super::harness::{TestCluster, config, incarnation};
+use super::harness::{TestCluster, config, incarnation, members};
 use crate::api::{ChangeReason, Reply, Request};
 use crate::config::{Mode, Preempt};
-use crate::core::table::{StatePiece, UploadId, checksum_of};
+use crate::core::table::{StatePiece, Table, UploadId, checksum_of};
 use crate::member::Role;
-use crate::store::{DiskPosition, KnownDisk};
+use crate::store::{DiskPosition, KnownDisk, RaftStorage};
 use crate::timing::LeaseTerms;
 use crate::wire::examples::every_message;
 use crate::wire::{
@@ -85,15 +85,15 @@ const TABLE: [(&str, &str); 5] = [
     (
         "observer",
         "candidacy raft-append-response stepped-down readiness-request readiness-response forwarded-request \
-         read-index-request leave candidacy-request blob-request",
+         read-index-request leave candidacy-request blob-request state-piece",
     ),
     (
         "witness",
         "raft-vote-request raft-vote-response raft-pre-vote-request raft-pre-vote-response raft-other \
          forwarded-response peer-down poll-response unknown-disk removed state-piece-response blob-piece disk-mark \
-         old-disk superseded voters",
+         old-disk superseded voters old-program",
     ),
-    ("elector", "election claims state-piece"),
+    ("elector", "election claims"),
     (
         "leader",
         "view raft-append raft-snapshot raft-timeout-now step-down pause-campaign poll-request read-index-response \
@@ -380,7 +380,7 @@ fn a_claim_may_ask_for_any_delay() {
 }
 
 #[test]
-fn a_state_is_stored_by_its_offices_holder_only() {
+fn a_state_is_stored_through_voters_only() {
     let mut cluster = cluster();
     let token = cluster.token(3, "job").expect("it holds it");
     let data: &[u8] = b"forged";
@@ -398,12 +398,19 @@ fn a_state_is_stored_by_its_offices_holder_only() {
     };
     let last = |cluster: &mut TestCluster| cluster.node(1).disk.last_index().expect("it is sound");
     let before = last(&mut cluster);
-    for from in [OBSERVER, GUEST, 2] {
+    for from in [OBSERVER, GUEST] {
         cluster.deliver(from, 1, piece(from));
         assert_eq!(last(&mut cluster), before, "{from}");
     }
-    cluster.deliver(3, 1, piece(3));
-    assert!(last(&mut cluster) > before, "the holder's own");
+    let is_refusal = |(to, message): &(Id, Message)| {
+        let refused = |result: &Result<_, crate::api::RequestError>| {
+            result.as_ref().is_err_and(|refusal: &crate::api::RequestError| refusal.code == "observer")
+        };
+        *to == Id(OBSERVER) && matches!(message, Message::StatePieceResponse { result, .. } if refused(result))
+    };
+    assert!(cluster.node(1).sent.iter().any(is_refusal), "whoever stores it is told");
+    cluster.deliver(2, 1, piece(2));
+    assert!(last(&mut cluster) > before, "an operator stores through any voter");
 }
 
 #[test]
@@ -425,4 +432,22 @@ fn a_guest_costs_little() {
     (0..100).for_each(|_| cluster.deliver(OBSERVER, 1, Message::CandidacyRequest));
     let lists = |(to, message): &&(Id, Message)| *to == Id(OBSERVER) && matches!(message, Message::Candidacy(_));
     assert_eq!(cluster.node(1).sent.iter().filter(lists).count(), 1, "not more often than it makes sense");
+}
+
+/// The library panics where it looks for a place before the beginning of its log.
+#[test]
+fn an_append_that_contradicts_what_is_committed_is_dropped() {
+    let mut snapshot = eraftpb::Snapshot::default();
+    snapshot.data = Table::with_members(&members(&ROLES)).encode().into();
+    let meta = snapshot.mut_metadata();
+    (meta.index, meta.term) = (100, 5);
+    meta.mut_conf_state().voters = VOTERS.to_vec();
+    let disk = RaftStorage::empty();
+    disk.install(snapshot).expect("an empty disk accepts a snapshot");
+    disk.set_hard_state(eraftpb::HardState { term: 5, commit: 100, ..Default::default() });
+    let mut cluster = TestCluster::with_disks(vec![(config(1, &ROLES), disk)]);
+    cluster.drive(1, |core, now| core.handle_connected(Id(2), incarnation(2), now));
+    let append = raft(MessageType::MsgAppend, 6, |append| (append.index, append.log_term) = (100, 3));
+    cluster.deliver(2, 1, append);
+    assert_eq!((cluster.node(1).exit, cluster.arbiter_leader(1)), (None, None));
 }

@@ -60,7 +60,7 @@ impl Cluster {
         let spec = ClusterSpec { timing, ..ClusterSpec::new("cluster", members.collect()) };
         let place = folder.path().join("cluster");
         bootstrap(&place, &spec).expect("the plan is sound");
-        add_member(&place, &format!("e={}", address(4)).parse().expect("it is a member")).expect("it gets files");
+        add_member(&place, &format!("e={}", address(4)).parse().expect("it is a member"), "").expect("it gets files");
         drop(ports);
         let mut cluster = Cluster { folder, nodes: NAMES.iter().map(|_| None).collect() };
         (0..3).for_each(|node| cluster.start(node));

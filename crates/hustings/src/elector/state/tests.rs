@@ -340,7 +340,7 @@ fn a_program_that_campaigns_gives_a_word_four_times_within_its_time_to_live() {
     assert_eq!(sent(updates), ["campaign"]);
     sent(state.handle_disconnected(at(800)));
     assert!(sent(state.handle_time(at(1_100))).is_empty());
-    assert_eq!(sent(state.handle_connected(at(1_200))), ["keep-alive", "campaign"]);
+    assert_eq!(sent(state.handle_connected(at(1_200))), ["keep-alive", "campaign", "campaign"]);
 }
 
 #[test]

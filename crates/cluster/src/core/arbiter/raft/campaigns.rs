@@ -23,8 +23,7 @@ impl RaftArbiter {
 
     pub(super) fn campaign_if_due(&mut self, context: &mut Context<'_>) {
         let position = self.campaign_position(context);
-        let is_allowed =
-            self.sees_quorum(context) && self.disk_failure.is_none() && !self.is_leaving && !self.is_doubted;
+        let is_allowed = self.sees_quorum(context) && self.disk_failure.is_none() && !self.is_leaving;
         self.consensus.campaign_if_due(position, is_allowed, context.now);
         if self.votes.0 < self.consensus.term() {
             self.votes = (self.consensus.term(), Timestamp::ZERO);

@@ -5,8 +5,8 @@
 //! - Every member tells the others, now and then, how far its disk certainly is ([`Message::DiskMark`]): a term and a
 //!   committed entry, both durable. On a disk that keeps what it has confirmed, neither ever becomes smaller. The
 //!   others remember the highest ones, and write them to disk with whatever they write next.
-//! - When a member introduces itself, it says where its log ends. If that is before what somebody remembers of the same
-//!   disk, then it is an *old* copy.
+//! - When a member introduces itself, it says where its log ended when its process started. If that is before what
+//!   somebody remembers of the same disk from an earlier process, then it is an *old* copy.
 //!
 //! Who notices either refuses the member: it says so, and handles nothing of what the member sends. It neither counts
 //! the member's votes and acknowledgements nor follows it. Every member refuses by itself, whoever leads. It is
@@ -40,11 +40,11 @@ use crate::wire::Message;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Refusal {
     /// The log registers another disk for it, in an entry that is not applied yet. Nobody is told.
-    LoggedDisk,
+    Logged,
     /// Another disk is registered for it: this one.
-    UnknownDisk(u64),
+    Unknown(u64),
     /// This process runs with an older copy of its disk.
-    OldDisk { incarnation: u64 },
+    Old { incarnation: u64 },
 }
 
 /// What this node knows of disks.
@@ -139,7 +139,7 @@ impl Disks {
     /// Whether the disk of a process is older than what an earlier process has said of it, or comes from a copy that
     /// was. What the same process says may arrive in another order, directly and through relays.
     fn is_old(&self, id: Id, store_id: u64, incarnation: u64, disk: DiskState) -> bool {
-        if self.refused.get(&id) == Some(&Refusal::OldDisk { incarnation }) {
+        if self.refused.get(&id) == Some(&Refusal::Old { incarnation }) {
             return true;
         }
         let is_earlier = |known: &&KnownDisk| known.store_id == store_id && known.incarnation != incarnation;
@@ -191,8 +191,8 @@ impl RaftArbiter {
         let logged = self.disks.logged.get(id, self.consensus.applied());
         match applied {
             // About its own disk, this node believes only what is committed.
-            0 => (logged != 0 && logged != store_id && id != self.own).then_some(Refusal::LoggedDisk),
-            _ => (applied != store_id).then_some(Refusal::UnknownDisk(applied)),
+            0 => (logged != 0 && logged != store_id && id != self.own).then_some(Refusal::Logged),
+            _ => (applied != store_id).then_some(Refusal::Unknown(applied)),
         }
     }
 
@@ -210,7 +210,7 @@ impl RaftArbiter {
             self.refuse(id, refusal, context);
         } else if self.disks.is_old(id, store_id, incarnation, disk) {
             self.disks.remember_copy(id, incarnation, disk);
-            self.refuse(id, Refusal::OldDisk { incarnation }, context);
+            self.refuse(id, Refusal::Old { incarnation }, context);
         } else {
             self.disks.refused.remove(&id);
         }
@@ -219,8 +219,8 @@ impl RaftArbiter {
     fn refuse(&mut self, id: Id, refusal: Refusal, context: &mut Context<'_>) {
         self.disks.refused.insert(id, refusal);
         match (refusal, self.disks.known.get(&id)) {
-            (Refusal::UnknownDisk(registered), _) => context.send(id, Message::UnknownDisk(registered)),
-            (Refusal::OldDisk { .. }, Some(known)) => context.send(id, Message::OldDisk(*known)),
+            (Refusal::Unknown(registered), _) => context.send(id, Message::UnknownDisk(registered)),
+            (Refusal::Old { .. }, Some(known)) => context.send(id, Message::OldDisk(*known)),
             _ => {}
         }
         if self.consensus.leader() == Some(id) && id != self.own {
@@ -237,7 +237,7 @@ impl RaftArbiter {
             let refused = self.disks.refused.get(&id).copied();
             match (self.other_disk(id, store_id), refused) {
                 (Some(refusal), _) if refused != Some(refusal) => self.refuse(id, refusal, context),
-                (None, Some(Refusal::LoggedDisk | Refusal::UnknownDisk(_))) => _ = self.disks.refused.remove(&id),
+                (None, Some(Refusal::Logged | Refusal::Unknown(_))) => _ = self.disks.refused.remove(&id),
                 _ => {}
             }
             let is_new = self.is_unregistered(id) || self.has_other_program(id, store_id, reads);

@@ -93,7 +93,11 @@ impl RaftArbiter {
     pub(super) fn propose_removal(&mut self, id: Id) -> Result<(), RequestError> {
         let voter = self.table.member(id).filter(|_| self.consensus.voters().contains(&id)).cloned();
         let Some(voter) = voter else {
-            return self.change_membership(id, ConfChangeType::RemoveNode, encode_membership(None, self.table.version()));
+            return self.change_membership(
+                id,
+                ConfChangeType::RemoveNode,
+                encode_membership(None, self.table.version()),
+            );
         };
         self.change_member(&voter, ConfChangeType::AddLearnerNode)?;
         self.settling.begin_removal(self.consensus.last_proposed(), id);
