@@ -232,7 +232,7 @@ fn a_backup_of_a_running_node_continues_the_cluster() {
     ALL.iter().for_each(|name| fs::remove_dir_all(cluster.folder().join(name).join("data")).expect("it is there"));
     fs::rename(copy(7), cluster.folder().join("a/data")).expect("it is ours");
     let refused = cluster.run("a", &["node"]);
-    assert!(refused.code == 3 && refused.err.contains("is a backup"), "{}", refused.err);
+    assert!(refused.code == 2 && refused.err.contains("is a backup"), "{}", refused.err);
     let recovered = cluster.run("a", &["recover", "--yes"]);
     assert_eq!((recovered.code, recovered.err.as_str()), (0, ""), "{}", recovered.out);
     cluster.start(&["a"]);

@@ -281,6 +281,7 @@ impl Clients {
         let _ = client.queue_reply(&Reply::Error(too_many_connections(self.budget.programs)));
         // It may not read any more.
         let _ = client.write();
+        client.close(&self.registry, &self.disposer);
         self.gone.push(oldest);
         Some(place)
     }

@@ -1,6 +1,6 @@
 //! A small HTTP client: one request per connection, or one stream of events.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -180,5 +180,6 @@ impl Events {
 /// Whether the server closes a connection on which nothing, or nothing complete, is sent.
 pub(crate) fn is_closed_by_server(mut stream: TcpStream) -> bool {
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("it is a socket");
-    stream.read_to_end(&mut Vec::new()).is_ok()
+    // If it had not read everything, the connection is reset.
+    stream.read_to_end(&mut Vec::new()).map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |_| true)
 }

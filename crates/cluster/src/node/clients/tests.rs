@@ -371,13 +371,14 @@ fn the_node_closes_no_descriptor_itself() {
 fn a_rejected_connection_is_closed_elsewhere_too() {
     let mut harness = Harness::open();
     let descriptors = harness.keep_descriptors();
-    let _programs: Vec<StdStream> = (0..CONNECTIONS + RESERVED_CONNECTIONS).map(|_| harness.connect()).collect();
+    let mut programs: Vec<StdStream> = (0..CONNECTIONS + RESERVED_CONNECTIONS).map(|_| harness.connect()).collect();
     while harness.clients.count() < CONNECTIONS + RESERVED_CONNECTIONS {
         harness.pass(TIMEOUT);
     }
-    let one_more = harness.connect();
+    let _one_more = harness.connect();
     harness.pass(TIMEOUT);
-    let told: Vec<String> = BufReader::new(one_more).lines().map_while(Result::ok).collect();
+    let displaced = programs.remove(CONNECTIONS);
+    let told: Vec<String> = BufReader::new(displaced).lines().map_while(Result::ok).collect();
     assert!(told.len() == 1 && told[0].contains("too-many"), "{told:?}");
     assert_eq!(descriptors.try_iter().count(), 1);
 }
