@@ -171,6 +171,8 @@ impl SimCluster {
         }
         let Some(storage) = self.hosts[node].open_store(node) else { return };
         self.hosts[node].incarnation += 1;
+        // Who was woken was an earlier process.
+        self.hosts[node].wake = 0;
         let incarnation = self.hosts[node].incarnation * 1_000 + node as u64;
         let setup = Setup {
             config: self.config(node),

@@ -72,7 +72,7 @@ impl Consensus {
             return;
         }
         let may_begin = !self.is_blank() || self.may_found;
-        if is_allowed && may_begin && self.is_log_durable() && self.node.raft.promotable() {
+        if is_allowed && may_begin && self.may_campaign() && self.node.raft.promotable() {
             // The library accepts every request to campaign; the outcome shows later.
             let _ = self.node.campaign();
             self.campaign.attempts += 1;
@@ -101,7 +101,12 @@ impl Consensus {
         if kind == MessageType::MsgAppendResponse && !message.reject && message.index > self.last_index() {
             return false;
         }
-        if kind == MessageType::MsgAppend && !self.may_be_appended(&message) {
+        let is_impossible = match kind {
+            MessageType::MsgAppend => !self.may_be_appended(&message),
+            MessageType::MsgTimeoutNow => !self.may_campaign(),
+            _ => false,
+        };
+        if is_impossible {
             return false;
         }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {

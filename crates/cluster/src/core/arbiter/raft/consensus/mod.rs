@@ -232,10 +232,16 @@ impl Consensus {
 
     /// A heartbeat interval has passed.
     pub(crate) fn tick(&mut self) {
-        // The library panics if it wins an election while entries are not durable.
-        if self.is_leader() || self.is_log_durable() && (!self.is_blank() || self.may_found) {
+        if self.is_leader() || self.may_campaign() && (!self.is_blank() || self.may_found) {
             self.node.tick();
         }
+    }
+
+    /// Whether this node may stand for election. The library panics if it wins while entries are not durable, and while
+    /// a snapshot is being installed, because it looks through what is committed and not applied.
+    pub(super) fn may_campaign(&self) -> bool {
+        let next = self.node.raft.raft_log.applied + 1;
+        self.is_log_durable() && self.storage.first_index().is_ok_and(|first| first <= next)
     }
 
     /// Whether the whole log is durable.
