@@ -437,8 +437,8 @@ fn a_guest_costs_little() {
 /// The library panics where it looks for a place before the beginning of its log.
 #[test]
 fn an_append_that_contradicts_what_is_committed_is_dropped() {
-    let mut snapshot = eraftpb::Snapshot::default();
-    snapshot.data = Table::with_members(&members(&ROLES)).encode().into();
+    let data = Table::with_members(&members(&ROLES)).encode().into();
+    let mut snapshot = eraftpb::Snapshot { data, ..Default::default() };
     let meta = snapshot.mut_metadata();
     (meta.index, meta.term) = (100, 5);
     meta.mut_conf_state().voters = VOTERS.to_vec();

@@ -20,8 +20,9 @@
 //! it, too, and refuses the copy at every later start.
 //!
 //! A voter may lie. What others write down because of it counts only for the one that has refused them. So no folder
-//! becomes unusable because of what one member says, and the member can be removed. What is *logged* says less than what is applied: another
-//! entry may have been committed in its place. So who knows another disk from its log alone refuses in silence.
+//! becomes unusable because of what one member says, and the member can be removed. What is *logged* says less than
+//! what is applied: another entry may have been committed in its place. So who knows another disk from its log alone
+//! refuses in silence.
 
 use std::collections::BTreeMap;
 
