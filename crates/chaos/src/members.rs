@@ -7,7 +7,7 @@ use std::time::Duration;
 use hustings_testkit::switches::WALL_SECONDS;
 
 use crate::operator::Workplace;
-use crate::setup::{Cluster, LEASE_VARIABLE, add_api, add_offices, milliseconds};
+use crate::setup::{Cluster, LEASE_VARIABLE, add_api, milliseconds};
 
 impl Cluster {
     /// Where an operator works.
@@ -33,10 +33,9 @@ impl Cluster {
         format!("{}={},priority={}", scenario.name, self.net.address(node), scenario.priority)
     }
 
-    /// Completes the configuration of a node that was added as a new member.
+    /// Completes the configuration of a node that was added as a new member. It has the offices of the cluster.
     pub(crate) fn complete_config(&self, node: usize) -> io::Result<()> {
         let config = self.authority.join(&self.scenario.nodes[node].name).join("hustings.toml");
-        add_offices(&config, &self.scenario.offices)?;
         add_api(&config, self.apis[node])
     }
 

@@ -278,7 +278,7 @@ fn require_switches(program: &Path, config: &Path) -> io::Result<()> {
 }
 
 /// Appends the offices to a configuration.
-pub(crate) fn add_offices(config: &Path, offices: &[ScenarioOffice]) -> io::Result<()> {
+fn add_offices(config: &Path, offices: &[ScenarioOffice]) -> io::Result<()> {
     let mut text = fs::read_to_string(config)?;
     for office in offices {
         let mode = if office.exclusive { "exclusive" } else { "fenced" };
