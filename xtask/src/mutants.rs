@@ -11,6 +11,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 const LIST: &str = "crates/cluster/mutants.toml";
@@ -67,17 +69,39 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
             return Err(format!("{} fails without any edit", test.describe()));
         }
     }
-    let mut survived = 0;
-    for mutant in &mutants {
+    let survived = try_all(&mutants, |mutant| {
         let began = Instant::now();
         let program = &programs[&(mutant.test.package.as_str(), mutant.test.target.as_str())];
         let passes = mutant.test.passes(&tree, program, Some(mutant.number))?;
         let outcome = if passes { "SURVIVED" } else { "noticed" };
-        survived += usize::from(passes);
         println!("{:>3} {outcome:<8} {} ({} s)", mutant.number, mutant.name, began.elapsed().as_secs());
-    }
+        Ok(passes)
+    })?;
     println!("{} of {} were noticed", mutants.len() - survived, mutants.len());
     if survived == 0 { Ok(()) } else { Err("a guard is not watched by its test".to_string()) }
+}
+
+/// How many mutants survive. Those of unit tests are tried on all cores, and those of real processes one by one, because
+/// a busy host could be what makes their tests fail.
+fn try_all(mutants: &[Mutant], survives: impl Fn(&Mutant) -> Result<bool, String> + Sync) -> Result<usize, String> {
+    let (units, others): (Vec<&Mutant>, Vec<&Mutant>) = mutants.iter().partition(|mutant| mutant.test.target == "lib");
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<usize, String> {
+        let mut survived = 0;
+        while let Some(mutant) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            survived += usize::from(survives(mutant)?);
+        }
+        Ok(survived)
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut survived = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("it does not panic")).sum::<Result<usize, String>>()
+    })?;
+    for mutant in others {
+        survived += usize::from(survives(mutant)?);
+    }
+    Ok(survived)
 }
 
 fn parse(text: &str) -> Result<Vec<Mutant>, String> {
@@ -137,8 +161,7 @@ fn switched(text: &str, mutants: &[&Mutant]) -> Result<String, String> {
         let is_expression = !find.trim_end().ends_with([';', '}']);
         switched.push_str(if is_expression { "(" } else { "" });
         for Mutant { number, replace, .. } in mutants {
-            let is_selected = format!("std::env::var_os(\"{SWITCH}\").is_some_and(|number| number == \"{number}\")");
-            switched.push_str(&format!("if {is_selected} {{ {replace} }} else "));
+            switched.push_str(&format!("if {} {{ {replace} }} else ", is_selected(*number)));
         }
         switched.push_str(&format!("{{ {find} }}"));
         switched.push_str(if is_expression { ")" } else { "" });
@@ -146,6 +169,12 @@ fn switched(text: &str, mutants: &[&Mutant]) -> Result<String, String> {
     }
     switched.push_str(&text[end..]);
     Ok(switched)
+}
+
+/// An expression: whether an edit was selected. It asks the environment only once.
+fn is_selected(number: usize) -> String {
+    let asked = format!("std::env::var_os(\"{SWITCH}\").is_some_and(|number| number == \"{number}\")");
+    format!("{{ static IT: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {asked}); *IT }}")
 }
 
 /// The files with edits, by their names.
@@ -267,13 +296,12 @@ mod tests {
         let text = "if a > b {\n    work();\n}\nlet c = b;\n";
         let edits = [mutant(1, "", "a > b", "true"), mutant(2, "", "work();", ""), mutant(3, "let c = ", "b", "a")];
         let switched = switched(text, &edits.iter().collect::<Vec<_>>()).expect("the edits apply");
-        let is = |number| format!("std::env::var_os(\"HUSTINGS_MUTANT\").is_some_and(|number| number == \"{number}\")");
         let expected = format!(
             "if (if {} {{ true }} else {{ a > b }}) {{\n    if {} {{  }} else {{ work(); }}\n}}\nlet c = (if {} {{ a }} \
              else {{ b }});\n",
-            is(1),
-            is(2),
-            is(3)
+            is_selected(1),
+            is_selected(2),
+            is_selected(3)
         );
         assert_eq!(switched, expected);
     }
