@@ -45,6 +45,8 @@ use crate::api::ChangeReason;
 use crate::config::{MAX_OFFICES, Mode};
 use crate::member::Member;
 use crate::timing::{LeaseTerms, microseconds};
+#[cfg(test)]
+pub(crate) use states::StateEntry;
 
 pub(crate) use self::encoding::{
     EntryEffect, MALFORMED_MEMBERSHIP, decode_entry, decode_membership, encode_membership, parse_membership,

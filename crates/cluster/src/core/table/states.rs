@@ -137,6 +137,12 @@ pub(crate) struct States {
 }
 
 impl States {
+    /// The states of a table with one.
+    #[cfg(test)]
+    pub(crate) fn with(office: &str, entry: StateEntry) -> Self {
+        States { current: [(office.into(), entry)].into(), ..States::default() }
+    }
+
     /// The state of an office.
     pub(crate) fn get(&self, office: &str) -> Option<&StateEntry> {
         self.current.get(office).filter(|entry| entry.blob != DELETED)

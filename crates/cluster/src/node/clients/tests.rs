@@ -233,6 +233,26 @@ fn who_may_not_operate_the_cluster_displaces_nobody() {
 }
 
 #[test]
+fn a_request_without_the_right_is_refused_and_reaches_nobody() {
+    for (may_operate, line) in [(true, "{\"type\":\"pause\"}\n"), (false, "{\"type\":\"pause\"}\n"), (false, STATUS)] {
+        let mut harness = Harness::open();
+        let mut program = harness.connect_with(may_operate);
+        program.write_all(line.as_bytes()).expect("that fits into the socket");
+        let events = harness.events();
+        let [event] = &events[..] else { panic!("{events:?}") };
+        if may_operate || line == STATUS {
+            assert!(matches!(event, ClientEvent::Request(..)), "{event:?}");
+            continue;
+        }
+        assert!(matches!(event, ClientEvent::NotPermitted(_, Request::Pause)), "{event:?}");
+        harness.pass(Duration::ZERO);
+        let mut told = String::new();
+        BufReader::new(program).read_line(&mut told).expect("it is told something");
+        assert!(told.contains("\"not-permitted\""), "{told}");
+    }
+}
+
+#[test]
 fn a_client_that_is_silent_for_its_time_to_live_is_disconnected() {
     let ttl = Duration::from_secs(2);
     let mut harness = Harness::open();

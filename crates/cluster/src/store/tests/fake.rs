@@ -143,6 +143,8 @@ struct Inner {
     stores: u64,
     /// The disk is full beyond this length of a file.
     room: Option<u64>,
+    /// Reads find what the kernel has in its cache, whether or not it could write it.
+    keeps_cache: bool,
 }
 
 /// The folder. Clones are the same folder.
@@ -194,6 +196,11 @@ impl Fake {
 
     pub(crate) fn set_room(&self, room: Option<u64>) {
         self.inner().room = room;
+    }
+
+    /// From now on the cache cannot be dropped, as on some file systems.
+    pub(crate) fn keep_cache(&self) {
+        self.inner().keeps_cache = true;
     }
 
     /// How many file operations there were since a fault was last set.
@@ -287,7 +294,8 @@ impl Fake {
 
 impl Inner {
     fn read(&self, name: &str) -> Option<Vec<u8>> {
-        self.names.get(name).map(|inode| self.inodes[*inode].read())
+        let inode = &self.inodes[*self.names.get(name)?];
+        Some(if self.keeps_cache { inode.now.clone() } else { inode.read() })
     }
 
     /// Forgets the contents of files that no longer have a name, and cannot get one back.

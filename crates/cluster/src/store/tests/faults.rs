@@ -371,6 +371,51 @@ fn what_a_failed_attempt_leaves_never_gets_a_name() {
     }
 }
 
+/// It is the same with a blob. Its first piece belongs to a snapshot. The second one cannot be written, nor the copy that
+/// the next write makes of both; what is left of that must not become the blob.
+#[test]
+fn what_a_failed_copy_of_a_blob_leaves_never_gets_its_name() {
+    for (first, second) in (0..8).flat_map(|first| (0..12).map(move |second| (first, second))) {
+        for seed in 0..32 {
+            let story = [
+                Step::Write(Op::Append { dropped: 0, count: 2, size: 700 }, true),
+                Step::Piece { is_new: true },
+                Step::Write(Op::Compact { kept: 0 }, true),
+                Step::Fail(Fault::death(0, false)),
+                Step::Piece { is_new: false },
+                Step::Fail(Fault::death(first, true)),
+                Step::Write(Op::Vote, true),
+                Step::Fail(Fault::death(second, true)),
+                Step::Write(Op::Vote, true),
+                Step::Restart(Crash::Power(seed)),
+            ];
+            let run = Run::new().and_then(|run| run.take(&story));
+            run.map(drop).unwrap_or_else(|error| panic!("{first}, {second}, seed {seed}: {error}"));
+        }
+    }
+}
+
+/// A re-read shows what is on the disk only if the kernel drops what it has in its cache.
+#[test]
+fn a_log_of_which_a_sync_failed_is_not_used_again_even_if_a_re_read_finds_everything() {
+    let fake = Fake::new();
+    fake.keep_cache();
+    let (mut store, _) = fake.open(&owner()).expect("a new store");
+    let mut model = Model::default();
+    let write =
+        |number, size, sync, model: &mut Model| model.act(&Op::Append { dropped: 0, count: 1, size }, number, sync);
+    // After this batch, room is allocated in advance.
+    let filling = write(1, 800_000, false, &mut model);
+    fake.set_fault(Some(Fault::lasting(0, false, Operations::Syncing)));
+    store.write(&filling).expect("the batch need not be durable");
+    fake.set_fault(None);
+    store.write(&write(2, 10, true, &mut model)).expect("the disk works again");
+    drop(store);
+    fake.crash(Crash::Everything);
+    let (_, recovered) = fake.open(&owner()).expect("nothing is damaged");
+    assert!(Model::of(&recovered.storage) == model, "an acknowledged write is lost");
+}
+
 #[test]
 fn a_disk_that_lies_after_a_failure_is_noticed() {
     let fake = Fake::new();

@@ -104,6 +104,23 @@ fn a_leader_that_was_deposed_forgets_its_polls() {
     assert!(cluster.node(1).core.poll_timeout() > now, "nothing is due all the time");
 }
 
+/// What remains of a poll would keep the next one from beginning, when this node leads again.
+#[test]
+fn who_leads_again_confirms_reads() {
+    let mut cluster = leader_alone();
+    cluster.request(1, 8, Request::Leader { office: "own".to_string() });
+    let term = cluster.last_leader_heartbeat(1, 2).term;
+    cluster.deliver(2, 1, leads(term + 1, 0));
+    assert_eq!(cluster.arbiter_leader(1), Some(2));
+    [2, 3].into_iter().for_each(|node| cluster.rejoin(node));
+    cluster.advance_ms(3_000);
+    assert_eq!(cluster.arbiter_leader(1), Some(1));
+    cluster.request(1, 9, Request::Leader { office: "own".to_string() });
+    cluster.advance_ms(100);
+    let replies = cluster.take_replies(1, 9);
+    assert!(matches!(&replies[..], [Reply::Office(status)] if status.current), "{replies:?}");
+}
+
 #[test]
 fn a_commit_index_beyond_the_log_is_cut_off() {
     let mut cluster = follower();
@@ -111,14 +128,25 @@ fn a_commit_index_beyond_the_log_is_cut_off() {
     assert_eq!(cluster.arbiter_leader(1), Some(2));
 }
 
+/// Otherwise a majority would seem to have what the leader appends later.
 #[test]
 fn an_acknowledgement_beyond_the_log_is_ignored() {
-    let mut cluster = leader_alone();
-    let term = cluster.last_leader_heartbeat(1, 2).term;
-    let mut response = eraftpb::Message { term, index: 1 << 40, ..Default::default() };
-    response.set_msg_type(MessageType::MsgAppendResponse);
-    cluster.deliver(2, 1, Message::Raft(RaftMessage::from(&response)));
-    assert_eq!(cluster.arbiter_leader(1), Some(1));
+    let granted = |beyond: u64| {
+        let mut cluster = leader_alone();
+        let term = cluster.last_leader_heartbeat(1, 2).term;
+        // Every token is the index of an entry, and the log has at least one more.
+        let last = cluster.token(1, "own").expect("it holds the office");
+        cluster.campaign(1, CLIENT, "more", None);
+        let mut response = eraftpb::Message { term, index: last + beyond, ..Default::default() };
+        response.set_msg_type(MessageType::MsgAppendResponse);
+        cluster.deliver(2, 1, Message::Raft(RaftMessage::from(&response)));
+        assert_eq!(cluster.arbiter_leader(1), Some(1));
+        cluster.advance_ms(20);
+        cluster.token(1, "more").is_some()
+    };
+    let in_the_log = (0..20).any(granted);
+    assert!(in_the_log, "two of three are a majority");
+    assert!(!granted(1 << 40));
 }
 
 #[test]

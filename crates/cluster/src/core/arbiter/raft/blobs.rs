@@ -254,3 +254,36 @@ fn is_complete(pieces: &[Bytes], needed: BlobRef) -> bool {
     let checksum = pieces.iter().fold(0, |before, piece| checksum_of(before, piece));
     pieces.len() == needed.pieces as usize && bytes == needed.bytes && checksum == needed.checksum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::table::{PIECE_BYTES, StateEntry, UploadId};
+
+    /// A table with a state of two pieces, and the blobs of a disk that has it.
+    fn stored() -> (States, crate::store::Blobs) {
+        let data: Vec<u8> = (0..PIECE_BYTES + 7).map(|byte| byte as u8).collect();
+        let upload = UploadId { node: Id(1), incarnation: 7, number: 1 };
+        let (size, checksum) = (data.len() as u64, checksum_of(0, &data));
+        let entry = StateEntry { blob: 20, upload, holder: Id(1), token: 10, size, checksum, unix_ms: 9 };
+        let pieces = data.chunks(PIECE_BYTES).map(Bytes::copy_from_slice).collect();
+        (States::with("job", entry), [(20, pieces)].into())
+    }
+
+    #[test]
+    fn a_node_does_not_start_without_every_byte_of_a_state() {
+        let refusal = |damage: fn(&mut Vec<Bytes>)| {
+            let (states, mut blobs) = stored();
+            damage(blobs.get_mut(&20).expect("it is there"));
+            Blobs::load(blobs, &states).err()
+        };
+        assert!(refusal(|_| ()).is_none());
+        assert!(refusal(|pieces| pieces.push(Bytes::from_static(b"more"))).is_none(), "a file may be longer");
+        let damages: [fn(&mut Vec<Bytes>); 3] =
+            [|pieces| pieces.clear(), |pieces| drop(pieces.pop()), |pieces| pieces[1] = Bytes::from_static(b"others!")];
+        for damage in damages {
+            let refusal = refusal(damage);
+            assert!(matches!(refusal, Some(StartError::DamagedState { blob: 20, .. })), "{refusal:?}");
+        }
+    }
+}
