@@ -101,6 +101,7 @@ fn a_run_with_a_configuration_brings_its_own_node() {
 fn a_run_and_a_node_that_start_at_the_same_time_use_the_same_node() {
     for _ in 0..10 {
         let cluster = Cluster::new(&["a"], &[]);
+        cluster.be_patient(&["a"]);
         let mut node = hustings();
         node.arg("node").arg("--config").arg(cluster.config("a")).stderr(std::process::Stdio::null());
         // Whichever of the two nodes comes second gives up.
@@ -110,4 +111,22 @@ fn a_run_and_a_node_that_start_at_the_same_time_use_the_same_node() {
         let ended = start_with(run).end();
         assert_eq!(ended.code, 5, "{:#?}", ended.log);
     }
+}
+
+#[test]
+fn who_resigns_for_a_command_hears_of_the_outcome_however_long_it_takes_to_stop() {
+    let members = ["a", "b"];
+    let mut cluster = Cluster::new(&members, &[]);
+    cluster.edit(&members, "lease = \"300ms\"", "lease = \"10s\"");
+    cluster.start(&members);
+    // A hand-over may take two seconds, and this takes more than half of it.
+    let script = "trap 'sleep 1.5; exit 0' TERM; while true; do sleep 0.05; done";
+    let mut first = start(&cluster, "a", &[], script);
+    first.wait_for("started the command");
+    let mut second = start(&cluster, "b", &[], "exec sleep 1000");
+    second.wait_for("waiting for the office");
+    let resigned = cluster.run("b", &["resign", "job", "--format", "json"]);
+    assert_eq!((resigned.code, resigned.err.as_str()), (0, ""), "{}", resigned.out);
+    assert!(resigned.out.contains("\"holder\":\"b\""), "{}", resigned.out);
+    second.wait_for("started the command");
 }
