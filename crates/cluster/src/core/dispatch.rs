@@ -26,6 +26,10 @@ impl Core {
 
     /// Handles a message, if this peer may send it. Every kind of message has its arm.
     pub(super) fn dispatch_to_part(&mut self, from: Id, message: Message) {
+        if self.is_far_behind(from, &message) {
+            self.arbiter.approach_term();
+            return self.out.increment("invalid-raft-messages");
+        }
         if !self.admits(from, &message) {
             return self.out.increment("messages-of-wrong-senders");
         }

@@ -6,8 +6,8 @@
 //! votes ([`Message::Voters`]), from a later place in the log than its own. Who has nobody left to tell it needs the
 //! new members in its configuration. Nobody's word brings back who was removed: ids are never used again.
 //!
-//! **Bounds.** A term is at most a bit above what this node knows ([`Arbiter::max_term`]), so that no message uses up
-//! all terms. Lists, names and pieces are bounded where messages are decoded. Other numbers are compared, and never
+//! **Bounds.** A voter raises the term of a node only by so much in a second ([`Arbiter::max_term`]), so that no message
+//! uses up all terms. Lists, names and pieces are bounded where messages are decoded. Other numbers are compared, and never
 //! added to without a bound.
 
 use hustings_protocol::Id;
@@ -31,7 +31,13 @@ impl Core {
             _ => [None, None],
         };
         let is_sender = |sender: Sender| known.is(sender);
-        is_sender(message.kind().sender()) && parts.into_iter().flatten().all(is_sender) && known.is_bounded(message)
+        is_sender(message.kind().sender()) && parts.into_iter().flatten().all(is_sender) && known.is_bounded()
+    }
+
+    /// Whether a voter is in a term that is too high to be believed at once.
+    pub(super) fn is_far_behind(&self, from: Id, message: &Message) -> bool {
+        let is_voter = from != self.settings.own && self.arbiter.votes(from) && !self.arbiter.refuses(from);
+        is_voter && message.leader_term() > Some(self.arbiter.max_term())
     }
 }
 
@@ -66,15 +72,10 @@ impl Known<'_> {
         self.term.is_some_and(|term| term < self.arbiter.epoch())
     }
 
-    fn is_bounded(&self, message: &Message) -> bool {
-        let term = match message {
-            Message::Heartbeat(_) => self.term,
-            Message::Raft(message) => Some(message.term()),
-            _ => None,
-        };
+    fn is_bounded(&self) -> bool {
         // Whom nobody elects deposes nobody.
         let highest = if self.arbiter.votes(self.from) { self.arbiter.max_term() } else { self.arbiter.epoch() };
         // The library takes a message of term 0 for one of this node itself, and forgets its own term.
-        term.is_none_or(|term| (1..=highest).contains(&term))
+        self.term.is_none_or(|term| (1..=highest).contains(&term))
     }
 }

@@ -144,6 +144,9 @@ pub(crate) trait Arbiter {
         u64::MAX
     }
 
+    /// A voter names a higher one.
+    fn approach_term(&mut self) {}
+
     /// Whether something that is said against this node may be true.
     fn is_plausible(&self, doubt: &Message) -> bool {
         let _ = doubt;

@@ -114,10 +114,12 @@ fn nothing_that_an_old_disk_says_counts() {
             message => matches!(message, Message::Raft(_)),
         };
         let answers = cluster.node(1).sent.iter().filter(|(to, message)| *to == Id(2) && is_answer(message)).count();
-        (follows, answers)
+        let leader = Some(LeaderHeartbeat { term: 1 << 40, commit: 0, round: 1, confirmed: 0 });
+        cluster.deliver(2, 1, Message::Heartbeat(Heartbeat { number: 2, leader, follower: None }));
+        (follows, answers, cluster.node(1).core.arbiter_term() > 1 << 30)
     };
-    assert_eq!(responses(position(9, 5, 48)), (Some(Id(2)), 2), "the right disk may lead, and gets a vote");
-    assert_eq!(responses(position(8, 5, 48)), (None, 0));
+    assert_eq!(responses(position(9, 5, 48)), (Some(Id(2)), 2, true), "the right disk may lead, and gets a vote");
+    assert_eq!(responses(position(8, 5, 48)), (None, 0, false));
 }
 
 /// Three nodes of which the first two hold everything that was decided: the log of the third is cut off, but not its

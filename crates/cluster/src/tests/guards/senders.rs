@@ -8,7 +8,7 @@ use hustings_protocol::Id;
 use raft::Storage;
 use raft::eraftpb::{self, MessageType};
 
-use super::harness::{TestCluster, config, incarnation, members};
+use super::harness::{TestCluster, config, disk_with, incarnation, members};
 use crate::api::{ChangeReason, Reply, Request};
 use crate::config::{Mode, Preempt};
 use crate::core::table::{StatePiece, Table, UploadId, checksum_of};
@@ -336,22 +336,46 @@ fn a_forged_commit_index_does_not_block_reads() {
 
 #[test]
 fn terms_do_not_jump() {
+    const JUMP: u64 = 1 << 32;
     let mut cluster = cluster();
     let before = term(&mut cluster);
-    for ahead in [(1 << 32) + (1 << 16) + 1, MAX_INDEX - before] {
+    for ahead in [JUMP + 1, MAX_INDEX - before, 3 * JUMP] {
         for to in [1, 2] {
             cluster.deliver(3, to, leads(before + ahead, 0));
             let vote = |vote: &mut eraftpb::Message| vote.context = b"CampaignTransfer".to_vec().into();
             cluster.deliver(3, to, raft(MessageType::MsgRequestVote, before + ahead, vote));
         }
-        assert_eq!(term(&mut cluster), before, "a term does not jump by {ahead}");
+        assert_eq!(term(&mut cluster), before + JUMP, "it jumps once, and not by {ahead}");
     }
-    cluster.deliver(3, 1, leads(before + (1 << 32), 0));
-    assert!(term(&mut cluster) >= before + (1 << 32), "a member that was away for years may return");
-    cluster.advance_ms(2_000);
+    cluster.advance_ms(3_000);
+    assert!(term(&mut cluster) < before + 2 * JUMP, "only elections raise it when nobody lies any more");
+    cluster.deliver(3, 1, leads(MAX_INDEX, 0));
+    assert!(term(&mut cluster) > before + 2 * JUMP, "a member that was away for years may return");
+    cluster.advance_ms(3_000);
     cluster.campaign(2, CLIENT, "other", None);
     cluster.advance_ms(1_000);
     assert!(cluster.token(2, "other").is_some(), "the cluster goes on in a later term");
+}
+
+/// A voter lied to the first one for some seconds, and then vanished. The second one was away.
+#[test]
+fn voters_whose_terms_are_far_apart_meet_again() {
+    let disk = |term| {
+        let disk = disk_with(&Table::with_members(&members(&ROLES)), 100, &[]);
+        let mut snapshot = disk.latest_snapshot();
+        snapshot.mut_metadata().mut_conf_state().voters = VOTERS.to_vec();
+        let disk = RaftStorage::empty();
+        disk.install(snapshot).expect("an empty disk accepts a snapshot");
+        disk.set_hard_state(eraftpb::HardState { term, commit: 100, ..Default::default() });
+        disk
+    };
+    for terms in [[1, 5 << 32], [5 << 32, 1], [2 + (1 << 32), 1]] {
+        let nodes = [1, 2].into_iter().zip(terms).map(|(node, term)| (config(node, &ROLES), disk(term)));
+        let mut cluster = TestCluster::with_disks(nodes.collect());
+        cluster.advance_ms(20_000);
+        assert!(cluster.arbiter_leader(1).is_some(), "{terms:?}");
+        assert_eq!(cluster.arbiter_leader(1), cluster.arbiter_leader(2), "{terms:?}");
+    }
 }
 
 /// How long a member must be up before it preempts is multiplied while it flaps.

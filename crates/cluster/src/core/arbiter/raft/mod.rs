@@ -229,7 +229,11 @@ impl Arbiter for RaftArbiter {
     }
 
     fn max_term(&self) -> u64 {
-        self.consensus.max_term(self.known_voters.joins)
+        self.consensus.max_term()
+    }
+
+    fn approach_term(&mut self) {
+        self.consensus.approach_term();
     }
 
     fn is_plausible(&self, doubt: &Message) -> bool {
@@ -299,6 +303,7 @@ impl Arbiter for RaftArbiter {
         if self.disk_failure.is_none() && hangs {
             self.handle_disk_failed(DISK_HANGS, context);
         }
+        self.consensus.note_term(context.now);
         if !self.is_doubted {
             self.consensus.tick();
         }

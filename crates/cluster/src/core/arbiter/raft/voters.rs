@@ -17,8 +17,6 @@ use crate::wire::Message;
 pub(super) struct KnownVoters {
     /// Those of this node's configuration.
     configured: BTreeSet<Id>,
-    /// Whether this node joins a cluster that exists.
-    pub(super) joins: bool,
     /// What known voters say, each with how much of the log it had applied then.
     told: BTreeMap<Id, (u64, Vec<Id>)>,
 }
@@ -27,7 +25,7 @@ impl KnownVoters {
     pub(super) fn new(config: &Config) -> Self {
         let voters = config.members.iter().filter(|member| member.role.votes());
         let configured = voters.map(|member| member.id).collect();
-        KnownVoters { configured, joins: config.join, told: BTreeMap::new() }
+        KnownVoters { configured, told: BTreeMap::new() }
     }
 }
 

@@ -10,6 +10,7 @@ mod ready;
 mod snapshots;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use hustings_protocol::Id;
 use raft::eraftpb::{self, ConfChangeType, ConfChangeV2, ConfState, EntryType, MessageType};
@@ -17,6 +18,7 @@ use raft::{Config, INVALID_ID, RawNode, StateRole, Storage};
 
 pub(crate) use self::campaign::Campaign;
 pub(crate) use self::ready::{Committed, CommittedChange, Place, Ready};
+use crate::clock::Timestamp;
 use crate::core::table::parse_membership;
 use crate::store::{BlobWrite, DiskPosition, KnownDisks, RaftStorage, Write};
 use crate::wire::{MAX_INDEX, RaftMessage};
@@ -30,10 +32,10 @@ const FALLBACK_ELECTION_TICKS: usize = 200;
 const MAX_APPEND_BYTES: u64 = 64 << 10;
 const MAX_APPENDS: usize = 64;
 
-/// How far the term of a cluster may be above that of what a node has applied: an election in every second of a hundred
-/// years. How far it may be above the node's own term at any time.
+/// By how much others may raise the term of a node, and how often: by an election in every second of a hundred years. Who
+/// does so all the time needs decades to use up all terms.
 const MAX_TERM_JUMP: u64 = 1 << 32;
-const MAX_ELECTIONS: u64 = 1 << 16;
+const TERM_JUMP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Work that waits for the disk.
 struct PendingWrite {
@@ -60,6 +62,8 @@ pub(crate) struct Consensus {
     durable: DiskPosition,
     applied: u64,
     snapshot_index: u64,
+    /// The term of a while ago, and when that was.
+    earlier_term: (u64, Timestamp),
     /// How many bytes were applied since the last snapshot.
     applied_bytes: usize,
     /// Whether a member was added since the last snapshot.
@@ -107,6 +111,7 @@ impl Consensus {
             durable: DiskPosition { term, ..DiskPosition::default() },
             applied: snapshot_index,
             snapshot_index,
+            earlier_term: (term, Timestamp::ZERO),
             applied_bytes: 0,
             has_new_member: false,
             campaign,
@@ -198,14 +203,24 @@ impl Consensus {
         self.conf.voters.contains(&id.0) || self.conf.voters_outgoing.contains(&id.0)
     }
 
-    /// The highest term that a peer may name: one that no cluster reaches between what this node has applied and now,
-    /// or a few elections after its own. A node that joins has applied nothing, and the cluster may be in any term.
-    pub(crate) fn max_term(&self, joins: bool) -> u64 {
-        if joins && self.is_blank() {
-            return MAX_INDEX / 2;
+    /// The highest term that this node follows others into now.
+    pub(crate) fn max_term(&self) -> u64 {
+        (self.earlier_term.0 + MAX_TERM_JUMP).min(MAX_INDEX).max(self.term())
+    }
+
+    /// A voter is in a higher term than that. This node does not believe it at once, but approaches that term: if one
+    /// voter lied to another, the two could otherwise be too far from each other for good.
+    pub(crate) fn approach_term(&mut self) {
+        if self.max_term() > self.term() {
+            self.node.raft.become_follower(self.max_term(), INVALID_ID);
         }
-        let applied = self.node.raft.raft_log.term(self.applied).unwrap_or(0);
-        (applied + MAX_TERM_JUMP).max(self.term() + MAX_ELECTIONS).min(MAX_INDEX)
+    }
+
+    /// Time has passed.
+    pub(crate) fn note_term(&mut self, now: Timestamp) {
+        if now.since(self.earlier_term.1) >= TERM_JUMP_INTERVAL {
+            self.earlier_term = (self.term(), now);
+        }
     }
 
     /// All voters; during a membership change, those of both configurations.
