@@ -290,6 +290,14 @@ impl Core {
         self.turn();
     }
 
+    /// A client asked for something that changes nothing ([`Request::right`] is `None`). What many clients ask is
+    /// answered in one turn, which is due at once.
+    pub(crate) fn handle_question(&mut self, client: ClientId, request: Request, now: Timestamp) {
+        self.advance_clock(now);
+        self.dispatch_request(client, request);
+        self.next_timeout = self.now;
+    }
+
     /// A client's connection has ended.
     pub(crate) fn handle_client_gone(&mut self, client: ClientId, now: Timestamp) {
         self.advance_clock(now);

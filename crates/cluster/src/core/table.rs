@@ -294,10 +294,6 @@ impl Table {
                     return false;
                 }
                 self.states.handle_office_change(&office);
-                let limit = history_limit(self.offices.len() + usize::from(is_new));
-                if is_new && limit < history_limit(self.offices.len()) {
-                    self.offices.trim_histories(limit);
-                }
                 self.offices.update(
                     &office,
                     || Office::new(mode),
@@ -309,9 +305,12 @@ impl Table {
                             Mode::Fenced => known.fenced_lease.max(known.terms.lease),
                             Mode::Exclusive => Duration::ZERO,
                         };
-                        known.push_history(limit);
                     },
                 );
+                if is_new && history_limit(self.offices.len()) < history_limit(self.offices.len() - 1) {
+                    self.offices.trim_histories(history_limit(self.offices.len()));
+                }
+                self.offices.record(&office, history_limit(self.offices.len()));
                 // The first one was granted when all leases from before the recovery were over.
                 self.recovered = false;
                 true
@@ -323,15 +322,14 @@ impl Table {
                     return false;
                 };
                 self.states.handle_office_change(&office);
-                let limit = history_limit(self.offices.len());
                 self.offices.update(
                     &office,
                     || Office::new(mode),
                     |known| {
                         (known.holder, known.cause, known.unix_ms, known.pinned) = (None, cause, unix_ms, false);
-                        known.push_history(limit);
                     },
                 );
+                self.offices.record(&office, history_limit(self.offices.len()));
                 true
             }
             Command::Put { key, expected_revision, value } => self.put(index, key, expected_revision, value),
@@ -399,16 +397,6 @@ impl Office {
         let (terms, fenced_lease) = (LeaseTerms::default(), Duration::ZERO);
         let (holder, cause) = (None, ChangeReason::Vacant);
         Office { mode, holder, token: 0, cause, unix_ms: 0, pinned: false, terms, fenced_lease, history }
-    }
-
-    fn push_history(&mut self, limit: usize) {
-        let holder = self.holder.map(|holder| holder.id);
-        self.history.push_back(HistoryEntry { holder, token: self.token, cause: self.cause, unix_ms: self.unix_ms });
-        self.trim_history(limit);
-    }
-
-    fn trim_history(&mut self, limit: usize) {
-        self.history.drain(..self.history.len().saturating_sub(limit));
     }
 }
 

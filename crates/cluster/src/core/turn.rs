@@ -50,6 +50,9 @@ impl Core {
         let (parts, mut context) = self.split();
         parts.elections.handle_timeout(&mut context);
         self.heartbeat_if_due();
+        let (mut parts, mut context) = self.split();
+        let (requests, mut known) = parts.requests();
+        requests.confirm_reads(&mut known, &mut context);
         let mut is_unfinished = true;
         for _ in 0..MAX_EXCHANGES {
             is_unfinished = self.exchange();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use mio::net::{UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
-use self::connection::{Client, UNREAD_SOFT_LIMIT, close, too_many_connections};
+use self::connection::{Client, MAX_WORK_PER_PASS, UNREAD_SOFT_LIMIT, close, too_many_connections};
 use self::descriptors::{Disposer, allow_descriptors};
 use super::error::SocketError;
 use super::peer_credentials::{PeerCredentials, SocketGroup, who_has};
@@ -62,6 +62,8 @@ pub(super) struct Clients {
     /// The listener's token. Those of the slots follow.
     first_token: usize,
     slots: Vec<Option<Client>>,
+    /// The place of the client whose turn it is.
+    next: usize,
     /// Who may campaign, beside root and the node's user.
     group: Option<SocketGroup>,
     /// How many programs and threads of this process may be connected.
@@ -105,6 +107,7 @@ impl Clients {
             disposer,
             first_token,
             slots,
+            next: 0,
             group,
             budget,
             accepted: 0,
@@ -138,23 +141,31 @@ impl Clients {
         if self.accept_ready { self.accept_retry_at.min(silent) } else { silent }
     }
 
-    /// Accepts clients and reads a few requests of each.
+    /// Accepts clients and reads a few requests of each. If that is too much for one pass, the others come first in the
+    /// next one.
     pub(super) fn read_requests(&mut self, now: Timestamp, events: &mut Vec<ClientEvent>) {
         if self.accept_ready && self.accept_retry_at <= now {
             self.accept_clients(now);
         }
-        for slot in &mut self.slots {
-            let Some(client) = slot else { continue };
+        let (count, first) = (self.slots.len(), self.next);
+        let mut budget = MAX_WORK_PER_PASS;
+        for place in (first..count).chain(0..first) {
+            self.next = place;
+            if budget == 0 {
+                break;
+            }
+            let Some(client) = &mut self.slots[place] else { continue };
             // If the node was late, the client's word may have arrived without an event.
             client.readable |= client.silent_at() <= now;
             if client.readable {
-                client.read_requests(now, self.budget.programs, self.group.as_ref(), &self.disposer, events);
+                let allowed = (self.budget.programs, self.group.as_ref());
+                budget = client.read_requests(now, budget, allowed, &self.disposer, events);
             }
             if let Some(ttl) = client.ttl.filter(|_| client.silent_at() <= now) {
                 events.push(ClientEvent::Silent(client.id, ttl));
                 client.reject_silence(ttl);
                 self.gone.push(client.id);
-                slot.take().into_iter().for_each(|client| client.close(&self.registry, &self.disposer));
+                self.slots[place].take().into_iter().for_each(|client| client.close(&self.registry, &self.disposer));
             }
         }
         self.report_disconnects(events);

@@ -254,6 +254,7 @@ impl Node {
         self.audit_request(client, &request);
         let descriptor = self.clients.take_descriptor(client, &request);
         match self.guards.handle_request(client, &request, self.clients.stream(client), descriptor) {
+            Ok(()) if request.right().is_none() => self.core.handle_question(client, request, now),
             Ok(()) => self.core.handle_request(client, request, now),
             Err(refusal) => self.clients.queue_reply(client, &Reply::Error(refusal)),
         }

@@ -243,9 +243,14 @@ impl Requests {
     }
 
     /// The reads up to this number may be answered.
-    pub(super) fn handle_read_confirmed(&mut self, number: u64, known: &Known<'_>, context: &mut Context<'_>) {
-        while let Some(reader) = self.reads.take_confirmed(number) {
-            self.answer(reader, true, known, context);
+    pub(super) fn handle_read_confirmed(&mut self, number: u64) {
+        self.reads.confirm(number);
+    }
+
+    /// Asks the arbiter to confirm the reads that have begun.
+    pub(super) fn confirm_reads(&mut self, known: &mut Known<'_>, context: &mut Context<'_>) {
+        if let Some(number) = self.reads.take_question() {
+            known.arbiter.read(number, context);
         }
     }
 
@@ -265,8 +270,9 @@ impl Requests {
             let message = "the arbiter's leader did not answer in time; the request may still take effect".to_string();
             finish(pending.client, pending.request, Err(refusal("timed-out", message)), context);
         }
-        while let Some(reader) = self.reads.take_expired(now) {
-            self.answer(reader, false, known, context);
+        self.reads.begin_turn();
+        while let Some((reader, is_confirmed)) = self.reads.take_ready(now) {
+            self.answer(reader, is_confirmed, known, context);
         }
         if self.reads.take_retry(now, context.settings.timing.heartbeat) {
             known.arbiter.read(self.reads.last_number(), context);
@@ -276,6 +282,7 @@ impl Requests {
         if self.watchers.publish_outdated(known, context) && !self.reads.has_watchers() {
             self.begin_read(Reader::Watchers, known, context);
         }
+        self.confirm_reads(known, context);
     }
 
     /// Sends requests that wait for the next coordinator.
@@ -291,7 +298,7 @@ impl Requests {
     /// When something must be repeated or given up.
     pub(super) fn poll_timeout(&self, known: &Known<'_>, context: &Context<'_>) -> Timestamp {
         let pending = self.pending.values().map(|pending| pending.deadline).min().unwrap_or(Timestamp::NEVER);
-        let times = [pending, self.reads.next_timeout(), self.uploads.poll_timeout(context)];
+        let times = [pending, self.reads.next_timeout(context.now), self.uploads.poll_timeout(context)];
         let next = times.into_iter().min().unwrap_or(Timestamp::NEVER);
         if self.watchers.is_empty() {
             return next;
@@ -313,9 +320,7 @@ impl Requests {
         if !can_confirm || self.reads.is_full() {
             return self.answer(reader, false, known, context);
         }
-        let timing = &context.settings.timing;
-        let number = self.reads.begin(reader, context.now, timing);
-        known.arbiter.read(number, context);
+        self.reads.begin(reader, context.now, &context.settings.timing);
     }
 
     /// Answers a client that asked, or all watchers.

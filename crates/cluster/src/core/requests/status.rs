@@ -9,7 +9,7 @@ use crate::api::{
     RequestError, StateInfo, StatePart, Status, Trace,
 };
 use crate::core::context::Context;
-use crate::core::table::{HistoryEntry, Holder, MAX_CHANGES, Office, OfficeName, PIECE_BYTES, Table};
+use crate::core::table::{HistoryEntry, Holder, Office, OfficeName, PIECE_BYTES, Table};
 
 /// How many offices one reply lists at most. With the longest names and addresses, they fit into a line.
 const MAX_STATUS_OFFICES: usize = 1_000;
@@ -93,26 +93,13 @@ pub(super) fn completion(office: &str, key: &str, table: &Table) -> Option<Compl
 
 /// The last changes of one office, or of all offices.
 pub(super) fn history(table: &Table, office: Option<&str>) -> Vec<Change> {
-    let one = office.and_then(|office| Some((table.offices.stored_name(office)?, table.offices.get(office)?)));
-    let all = table.offices.iter().filter(|_| office.is_none());
-    let mut entries: Vec<_> = one
-        .into_iter()
-        .chain(all)
-        .flat_map(|(name, record)| record.history.iter().map(move |entry| (entry.unix_ms, entry.token, name, entry)))
-        .collect();
-    let time = |(unix_ms, token, ..): &(u64, u64, _, _)| (*unix_ms, *token);
-    let too_many = entries.len().saturating_sub(MAX_CHANGES);
-    if office.is_none() && too_many > 0 {
-        entries.select_nth_unstable_by_key(too_many, time);
-        entries.drain(..too_many);
-    }
-    entries.sort_by_key(time);
-    let change = |(unix_ms, token, name, entry): (u64, u64, &OfficeName, &HistoryEntry)| Change {
+    let entries = office.map_or_else(|| table.offices.last_changes(), |office| table.offices.changes_of(office));
+    let change = |(name, entry): (&OfficeName, &HistoryEntry)| Change {
         office: name.to_string(),
         holder: entry.holder.map(|id| table.member_name(id)),
-        token,
+        token: entry.token,
         reason: entry.cause,
-        since_unix_ms: unix_ms,
+        since_unix_ms: entry.unix_ms,
     };
     entries.into_iter().map(change).collect()
 }

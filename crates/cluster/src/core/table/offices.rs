@@ -6,7 +6,7 @@ use std::ops::Bound;
 use hustings_protocol::Id;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{LEADER, Office, OfficeName};
+use super::{HistoryEntry, LEADER, MAX_CHANGES, Office, OfficeName};
 
 /// All known offices. Only the map is encoded; the indexes follow from it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -15,7 +15,13 @@ pub(crate) struct Offices {
     by_holder: BTreeMap<Id, BTreeSet<OfficeName>>,
     /// Vacant offices by their last token, without `leader`, which is never forgotten.
     vacant: BTreeSet<(u64, OfficeName)>,
+    /// The remembered changes of all offices, so that the last of them are found without looking at the others.
+    changes: BTreeSet<ChangeKey>,
 }
+
+/// Where a change is in the history of all offices: when it was, its token, whether the office became vacant, and the
+/// office. A grant and its end may have the same time.
+type ChangeKey = (u64, u64, bool, OfficeName);
 
 impl Offices {
     pub(crate) fn len(&self) -> usize {
@@ -79,12 +85,53 @@ impl Offices {
     /// Forgets the vacant office with the lowest token. Returns it, if there was one.
     pub(super) fn forget_oldest_vacant(&mut self) -> Option<Office> {
         let (_, name) = self.vacant.pop_first()?;
-        self.by_name.remove(&name)
+        let office = self.by_name.remove(&name)?;
+        office.history.iter().for_each(|entry| _ = self.changes.remove(&change_key(&name, entry)));
+        Some(office)
+    }
+
+    /// Remembers what an office is now as its last change.
+    pub(super) fn record(&mut self, name: &OfficeName, limit: usize) {
+        let Some(name) = self.stored_name(name).cloned() else { return };
+        let Some(office) = self.by_name.get_mut(&name) else { return };
+        let holder = office.holder.map(|holder| holder.id);
+        let entry = HistoryEntry { holder, token: office.token, cause: office.cause, unix_ms: office.unix_ms };
+        office.history.push_back(entry);
+        self.changes.insert(change_key(&name, &entry));
+        trim_history(&mut self.changes, &name, office, limit);
     }
 
     pub(super) fn trim_histories(&mut self, limit: usize) {
-        self.by_name.values_mut().for_each(|office| office.trim_history(limit));
+        self.by_name.iter_mut().for_each(|(name, office)| trim_history(&mut self.changes, name, office, limit));
     }
+
+    /// The last changes of all offices, oldest first.
+    pub(crate) fn last_changes(&self) -> Vec<(&OfficeName, &HistoryEntry)> {
+        let found = self.changes.iter().rev().take(MAX_CHANGES).filter_map(|key| {
+            let history = &self.get(&key.3)?.history;
+            history.iter().rfind(|entry| change_key(&key.3, entry) == *key).map(|entry| (&key.3, entry))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.reverse();
+        found
+    }
+
+    /// The remembered changes of one office, oldest first.
+    pub(crate) fn changes_of(&self, name: &str) -> Vec<(&OfficeName, &HistoryEntry)> {
+        let Some((name, office)) = self.by_name.get_key_value(name) else { return Vec::new() };
+        let mut found: Vec<_> = office.history.iter().map(|entry| (name, entry)).collect();
+        found.sort_by_key(|(_, entry)| (entry.unix_ms, entry.token));
+        found
+    }
+}
+
+fn change_key(name: &OfficeName, entry: &HistoryEntry) -> ChangeKey {
+    (entry.unix_ms, entry.token, entry.holder.is_none(), name.clone())
+}
+
+fn trim_history(changes: &mut BTreeSet<ChangeKey>, name: &OfficeName, office: &mut Office, limit: usize) {
+    let excess = office.history.len().saturating_sub(limit);
+    office.history.drain(..excess).for_each(|entry| _ = changes.remove(&change_key(name, &entry)));
 }
 
 fn index(
@@ -122,7 +169,11 @@ impl From<BTreeMap<OfficeName, Office>> for Offices {
     fn from(by_name: BTreeMap<OfficeName, Office>) -> Self {
         let (mut by_holder, mut vacant) = (BTreeMap::new(), BTreeSet::new());
         by_name.iter().for_each(|(name, office)| index(&mut by_holder, &mut vacant, name, office));
-        Offices { by_name, by_holder, vacant }
+        let changes = |(name, office): (&OfficeName, &Office)| {
+            office.history.iter().map(|entry| change_key(name, entry)).collect::<Vec<_>>()
+        };
+        let changes = by_name.iter().flat_map(changes).collect();
+        Offices { by_name, by_holder, vacant, changes }
     }
 }
 

@@ -2,6 +2,7 @@ mod golden;
 
 use std::time::Duration;
 
+use hustings_protocol::SplitMix64;
 use raft::eraftpb::{ConfState, Message as RaftLibraryMessage, MessageType};
 
 use super::members::MAX_FORMER_ADDRESSES;
@@ -62,6 +63,48 @@ fn keeps_the_last_hundred_changes_of_each_office() {
     let of = |name: &str| &office(&table, name).history;
     assert_eq!((of("a").len(), of("b").len()), (MAX_CHANGES, 1));
     assert_eq!(of("a").back().map(|entry| entry.token), Some(299));
+}
+
+/// The index of all changes is what sorting them all would give, whatever is granted, vacated, trimmed and forgotten,
+/// and whether the clock goes back.
+#[test]
+fn the_last_changes_are_found_without_sorting_all_of_them() {
+    let mut table = Table::default();
+    let mut random = SplitMix64::new(31);
+    for index in 1..4_000 {
+        let name = format!("office-{}", random.below(60));
+        let unix_ms = index / 7 + random.below(40);
+        let held = table.offices.get(&name).is_some_and(|office| office.holder.is_some());
+        let token = table.token(&name);
+        let is_applied = match held && random.below(3) > 0 {
+            true => table
+                .apply(index, Command::Vacate { office: name.into(), token, cause: ChangeReason::Resigned, unix_ms }),
+            false => {
+                let Command::Grant { holder, mode, terms, cause, .. } = grant(&name, index % 5, token) else {
+                    unreachable!("it is a grant")
+                };
+                let (office, expected_token, pinned) = (name.into(), token, false);
+                table.apply(
+                    index,
+                    Command::Grant { office, holder, expected_token, mode, terms, cause, pinned, unix_ms },
+                )
+            }
+        };
+        assert!(is_applied);
+        match index % 211 {
+            0 => _ = table.offices.forget_oldest_vacant(),
+            1 => table.offices.trim_histories(random.below(9) as usize),
+            _ => {}
+        }
+        if index % 37 == 0 {
+            let all =
+                table.offices.iter().flat_map(|(name, office)| office.history.iter().map(move |entry| (name, entry)));
+            let mut all: Vec<_> = all.collect();
+            all.sort_by_key(|(_, entry)| (entry.unix_ms, entry.token));
+            assert_eq!(table.offices.last_changes(), all.split_off(all.len().saturating_sub(MAX_CHANGES)));
+        }
+    }
+    assert_eq!(Table::decode(&table.encode(), HIGHEST), Ok(table), "the index is not stored, and the same again");
 }
 
 #[test]

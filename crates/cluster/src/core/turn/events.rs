@@ -108,10 +108,7 @@ impl Core {
                     coordinator.mark_everything(&known);
                 }
                 ArbiterEvent::MembersChanged { removed } => self.members_changed(&removed),
-                ArbiterEvent::ReadConfirmed(number) => {
-                    let (requests, known) = parts.requests();
-                    requests.handle_read_confirmed(number, &known, &mut context);
-                }
+                ArbiterEvent::ReadConfirmed(number) => parts.requests.handle_read_confirmed(number),
                 ArbiterEvent::Exit(exit) => {
                     if exit == Exit::Removed {
                         parts.requests.handle_removed(&mut context);

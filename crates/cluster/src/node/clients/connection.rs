@@ -19,8 +19,10 @@ use crate::node::peer_credentials::{PeerCredentials, SocketGroup, who_has};
 
 /// The longest request, in bytes.
 pub(super) const MAX_REQUEST_BYTES: usize = 64 * 1024;
-/// The largest number of requests of one program in one pass, so that it cannot starve the others.
-pub(super) const MAX_REQUESTS_PER_PASS: usize = 16;
+/// The most work for one program in one pass, counted in small requests, so that it cannot starve the others.
+pub(super) const MAX_WORK_PER_CLIENT: usize = 16;
+/// The most work for all programs in one pass: renewals wait for the pass to end.
+pub(super) const MAX_WORK_PER_PASS: usize = 64;
 /// The node reads no further requests of a program that has this many bytes unread.
 pub(super) const UNREAD_SOFT_LIMIT: usize = 256 * 1024;
 /// A program with more bytes unread is disconnected. There is room for updates of ten thousand offices at once.
@@ -72,27 +74,30 @@ impl Client {
         let _ = self.write();
     }
 
-    /// Reads a few requests.
+    /// Reads a few requests, no more than `budget` allows. Returns how much of it is left.
     pub(super) fn read_requests(
         &mut self,
         now: Timestamp,
-        max_unrestricted: usize,
-        group: Option<&SocketGroup>,
+        mut budget: usize,
+        (max_unrestricted, group): (usize, Option<&SocketGroup>),
         disposer: &Disposer,
         events: &mut Vec<ClientEvent>,
-    ) {
-        for _ in 0..MAX_REQUESTS_PER_PASS {
+    ) -> usize {
+        let reserved = budget.saturating_sub(MAX_WORK_PER_CLIENT);
+        while budget > reserved {
             if self.unread() >= UNREAD_SOFT_LIMIT {
-                return;
+                break;
             }
-            let Some(line) = self.next_line(disposer) else { return };
+            let Some(line) = self.next_line(disposer) else { break };
             self.heard_at = now;
-            match read_request(&line) {
+            let request = read_request(&line);
+            budget = budget.saturating_sub(request.as_ref().map_or(1, work_of));
+            match request {
                 // The connection ends, so that programs that try again and again leave the reserved ones free.
                 Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {
                     let _ = self.queue_reply(&Reply::Error(too_many_connections(max_unrestricted)));
                     (self.ended, self.readable) = (true, false);
-                    return;
+                    break;
                 }
                 Ok(request) if !self.peer.rights.allow(request.right()) => {
                     let needed = request.right();
@@ -105,6 +110,7 @@ impl Client {
                 Err(problem) => drop(self.queue_reply(&error_reply("bad-request", problem))),
             }
         }
+        budget
     }
 
     /// The next complete line, without its end.
@@ -234,6 +240,20 @@ pub(super) fn too_many_connections(limit: usize) -> RequestError {
 
 fn error_reply(code: &str, message: String) -> Reply {
     Reply::Error(RequestError { code: code.to_string(), message })
+}
+
+/// How much work a request is, counted in small ones. One that concerns all offices is a client's share of a pass.
+fn work_of(request: &Request) -> usize {
+    match request {
+        Request::Metrics => MAX_WORK_PER_PASS,
+        Request::Status
+        | Request::Offices { .. }
+        | Request::States { .. }
+        | Request::Trace { .. }
+        | Request::History { office: None }
+        | Request::Watch { office: None } => MAX_WORK_PER_CLIENT,
+        _ => 1,
+    }
 }
 
 /// Parses a request.

@@ -1,9 +1,10 @@
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream as StdStream;
 
 use mio::{Events, Poll};
 
-use super::connection::{MAX_REQUEST_BYTES, MAX_REQUESTS_PER_PASS, MAX_UNREAD};
+use super::connection::{MAX_REQUEST_BYTES, MAX_UNREAD, MAX_WORK_PER_CLIENT, MAX_WORK_PER_PASS};
 use super::descriptors::MAX_PASSED;
 use super::*;
 
@@ -72,23 +73,70 @@ fn ids(events: &[ClientEvent]) -> Vec<ClientId> {
     asked.collect()
 }
 
+/// A small request.
+const LEADER: &str = "{\"type\":\"leader\",\"office\":\"a\"}\n";
+
 #[test]
 fn a_flood_of_requests_does_not_starve_other_clients() {
     let mut harness = Harness::open();
     let (mut loud, mut quiet) = (harness.connect(), harness.connect());
-    loud.write_all("{\"type\":\"status\"}\n".repeat(500).as_bytes()).expect("that fits into the socket");
-    quiet.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    loud.write_all(LEADER.repeat(500).as_bytes()).expect("that fits into the socket");
+    quiet.write_all(LEADER.as_bytes()).expect("that fits into the socket");
     let events = harness.events();
     let asked = ids(&events);
-    assert_eq!(asked.iter().filter(|id| **id == asked[0]).count(), MAX_REQUESTS_PER_PASS);
-    assert_eq!(asked.len(), MAX_REQUESTS_PER_PASS + 1, "the other client is served in the same pass");
+    assert_eq!(asked.iter().filter(|id| **id == asked[0]).count(), MAX_WORK_PER_CLIENT);
+    assert_eq!(asked.len(), MAX_WORK_PER_CLIENT + 1, "the other client is served in the same pass");
     let mut count = asked.len();
     while count < 501 {
         let more = ids(&harness.events()).len();
-        assert!(more <= MAX_REQUESTS_PER_PASS);
+        assert!(more <= MAX_WORK_PER_CLIENT);
         count += more;
     }
     assert_eq!(count, 501);
+}
+
+#[test]
+fn clients_that_ask_too_much_together_take_turns() {
+    let mut harness = Harness::open();
+    let mut loud: Vec<StdStream> = (0..CONNECTIONS).map(|_| harness.connect()).collect();
+    while harness.clients.count() < CONNECTIONS {
+        harness.pass(TIMEOUT);
+    }
+    loud.iter_mut().for_each(|program| {
+        program.write_all(LEADER.repeat(100).as_bytes()).expect("that fits into the socket");
+    });
+    let mut asked: BTreeMap<u64, usize> = BTreeMap::new();
+    for _ in 0..CONNECTIONS.div_ceil(MAX_WORK_PER_PASS / MAX_WORK_PER_CLIENT) {
+        let events = ids(&harness.pass(Duration::ZERO));
+        assert_eq!(events.len(), MAX_WORK_PER_PASS, "no more than that, however many ask");
+        events.into_iter().for_each(|id| *asked.entry(id.0).or_default() += 1);
+    }
+    assert_eq!(asked.len(), CONNECTIONS, "everybody had a turn: {asked:?}");
+    assert!(asked.values().all(|count| *count == MAX_WORK_PER_CLIENT), "{asked:?}");
+}
+
+#[test]
+fn what_concerns_all_offices_is_a_clients_share_of_a_pass() {
+    for (large, others) in
+        [("{\"type\":\"status\"}\n", 1), ("{\"type\":\"history\"}\n", 1), ("{\"type\":\"metrics\"}\n", 0)]
+    {
+        let mut harness = Harness::open();
+        let (mut first, mut second) = (harness.connect(), harness.connect());
+        first.write_all(large.repeat(10).as_bytes()).expect("that fits into the socket");
+        second.write_all(LEADER.as_bytes()).expect("that fits into the socket");
+        assert_eq!(ids(&harness.events()).len(), 1 + others, "{large}");
+        assert_eq!(ids(&harness.events()).len(), 2 - others, "{large}");
+    }
+    assert_eq!(ids(&one_office_history()).len(), MAX_WORK_PER_CLIENT);
+}
+
+/// The first pass of a client that asks for the history of one office again and again.
+fn one_office_history() -> Vec<ClientEvent> {
+    let mut harness = Harness::open();
+    let mut program = harness.connect();
+    let small = "{\"type\":\"history\",\"office\":\"a\"}\n";
+    program.write_all(small.repeat(100).as_bytes()).expect("that fits into the socket");
+    harness.events()
 }
 
 #[test]
@@ -257,14 +305,14 @@ fn a_client_that_is_silent_for_its_time_to_live_is_disconnected() {
     let ttl = Duration::from_secs(2);
     let mut harness = Harness::open();
     let (mut program, mut other) = (harness.connect(), harness.connect());
-    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    program.write_all(LEADER.as_bytes()).expect("that fits into the socket");
     let id = ids(&harness.events())[0];
     assert_eq!(harness.clients.due(), Timestamp::NEVER, "a client that does not say so may be silent");
     harness.clients.keep_alive(id, ttl, harness.now);
     assert_eq!(harness.clients.due(), Timestamp(1) + ttl);
 
     // The node was late, and no event has told it yet what arrived meanwhile.
-    program.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    program.write_all(LEADER.as_bytes()).expect("that fits into the socket");
     harness.now = Timestamp(1) + 2 * ttl;
     let mut events = Vec::new();
     harness.clients.read_requests(harness.now, &mut events);
@@ -274,7 +322,7 @@ fn a_client_that_is_silent_for_its_time_to_live_is_disconnected() {
     // Half a word is no word, and another client's does not count.
     harness.now = harness.now + ttl;
     program.write_all(b"{").expect("that fits into the socket");
-    other.write_all(b"{\"type\":\"status\"}\n").expect("that fits into the socket");
+    other.write_all(LEADER.as_bytes()).expect("that fits into the socket");
     let mut events = harness.events();
     while events.len() < 3 {
         events.extend(harness.events());

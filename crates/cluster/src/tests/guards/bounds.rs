@@ -141,6 +141,8 @@ fn refuses_requests_of_a_client_with_too_many_pending() {
     let mut send = |count: usize, request: Request| {
         let all = vec![request; count];
         cluster.drive(3, |core, now| all.into_iter().for_each(|one| core.handle_request(ClientId(1), one, now)));
+        // What is answered takes a few turns.
+        cluster.advance_ms(10);
         let (refused, answered): (Vec<Reply>, Vec<Reply>) =
             cluster.take_replies(3, 1).into_iter().partition(|reply| matches!(reply, Reply::Error(_)));
         (answered.len(), refused.len())

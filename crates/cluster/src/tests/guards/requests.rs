@@ -2,7 +2,9 @@
 
 use super::harness::{TestCluster, config};
 use crate::api::{Reply, Request};
+use crate::core::ClientId;
 use crate::member::Role;
+use crate::wire::Message;
 
 const ROLES: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
 
@@ -61,4 +63,30 @@ fn a_request_is_not_answered_by_the_entry_that_took_its_place() {
     cluster.advance_ms(500);
     assert_eq!(cluster.take_replies(second, 9), [Reply::Done], "its node sends it to the next leader");
     assert!(is_paused(&mut cluster, third), "who is told that elections are paused can rely on it");
+}
+
+/// What many clients ask of a node in one pass costs one question to the arbiter's leader, and one poll of the voters.
+#[test]
+fn questions_of_one_pass_share_what_they_cost() {
+    let mut cluster = TestCluster::new((1..=3).map(|id| config(id, &ROLES)).collect());
+    cluster.advance_ms(1_000);
+    let leader = await_leader(&mut cluster, 1, |_| true);
+    for node in 1..=3 {
+        cluster.node(node).sent.clear();
+        cluster.drive(node, |core, now| {
+            (0..16).for_each(|client| {
+                core.handle_question(ClientId(client), Request::Leader { office: "leader".to_string() }, now);
+            });
+            assert_eq!(core.poll_timeout(), now, "the answers are due at once");
+            core.handle_timeout(now);
+        });
+        cluster.advance_ms(5);
+        assert!((0..16).all(|client| matches!(cluster.take_replies(node, client)[..], [Reply::Office(_)])));
+        let sent = std::mem::take(&mut cluster.node(node).sent);
+        let questions = sent.iter().filter(|(_, message)| matches!(message, Message::ReadIndexRequest { .. })).count();
+        assert_eq!(questions, usize::from(node != leader), "of node {node}; {leader} leads");
+        let polls = sent.iter().filter(|(_, message)| matches!(message, Message::PollRequest { .. })).count();
+        assert_eq!(polls, if node == leader { 2 } else { 0 }, "of node {node}; {leader} leads");
+        cluster.node(leader).sent.clear();
+    }
 }
