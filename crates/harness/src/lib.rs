@@ -6,6 +6,7 @@
 //! - [`live`]: a cluster that somebody watches and disturbs, and its story.
 //! - [`failover`]: the time from the loss of an office's holder until the next holder is told.
 //! - [`run_failover`]: the same for commands under `hustings run`, until the next command has started.
+//! - [`flood`]: leases and failovers while strangers and greedy programs flood the nodes.
 //! - [`idle`]: what a cluster costs while nothing happens.
 //! - [`offices`]: what many offices cost.
 //! - [`watch`]: what many watchers of the HTTP API cost.
@@ -14,6 +15,7 @@ mod clients;
 mod cluster;
 mod error;
 pub mod failover;
+pub mod flood;
 pub mod idle;
 pub mod live;
 pub mod net;

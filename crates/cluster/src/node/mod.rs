@@ -268,7 +268,7 @@ impl Node {
         let now = clock.now();
         let limits = Limits::default();
         let settings = TransportConfig { own: own.id, incarnation, listen: config.listen.clone(), limits, identity };
-        let tokens = FIRST_PEER..FIRST_PEER + 2 + 3 * MAX_MEMBERS + limits.unauthenticated;
+        let tokens = FIRST_PEER..FIRST_PEER + Transport::tokens(MAX_MEMBERS, &limits);
         let transport = Transport::bind(settings, &config.members, registry, tokens, now)?;
 
         // Started before the priority is raised, so that health commands do not inherit it.

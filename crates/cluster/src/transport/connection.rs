@@ -1,10 +1,12 @@
 //! The life of a connection: reading, the Hello, the end.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use hustings_protocol::Id;
 
 use super::counters::CloseReason;
+use super::handshakes::Stepped;
 use super::hello::{Hello, PROTOCOL_VERSION};
 use super::link::{Link, Next, Stage};
 use super::peer::Dial;
@@ -14,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::identity::{is_certificate_of, member_name};
 
 /// How much of one connection is handled in one pass, so that it cannot starve the others.
-const MAX_BYTES_PER_PASS: usize = 64 * 1024;
+pub(super) const MAX_BYTES_PER_PASS: usize = 64 * 1024;
 const MAX_FRAMES_PER_PASS: usize = 256;
 /// A throttled peer is read again when it may send this many frames, not for each single one.
 const FRAMES_AFTER_WAIT: u32 = 64;
@@ -50,7 +52,7 @@ impl Transport {
         if self.slots.get(slot).is_some_and(|link| link.stage == Stage::Connecting) {
             self.dial_answered(slot, now, out);
         }
-        let Some(link) = self.slots.get_mut(slot) else { return };
+        let Some(link) = self.slots.get_mut(slot) else { return self.handshakes.note_event(slot) };
         if link.stage == Stage::Connecting {
             return;
         }
@@ -72,7 +74,15 @@ impl Transport {
     /// Reads as much as one pass allows.
     pub(super) fn read(&mut self, slot: usize, now: Timestamp, out: &mut Vec<Event>) {
         let Some(mut link) = self.slots.take(slot) else { return };
-        match self.read_pass(&mut link, now, out) {
+        if link.is_handshaking() {
+            return self.shake_hands(link, slot, now, out);
+        }
+        let step = self.read_pass(&mut link, now, out);
+        self.take_step(step, link, slot, now, out);
+    }
+
+    fn take_step(&mut self, step: NextStep, link: Box<Link>, slot: usize, now: Timestamp, out: &mut Vec<Event>) {
+        match step {
             NextStep::Keep => self.slots.put(slot, link),
             NextStep::Park => self.park(link, slot, now, out),
             NextStep::Establish => {
@@ -84,6 +94,35 @@ impl Transport {
             }
             NextStep::Close(reason) => self.close_link(link, slot, reason, now, out),
         }
+    }
+
+    /// Continues with a connection that comes back from the thread of handshakes.
+    pub(super) fn handle_stepped(&mut self, stepped: Stepped, now: Timestamp, out: &mut Vec<Event>) {
+        let Stepped { slot, mut link, next, is_ready } = stepped;
+        let is_attempt = |id| self.peers.get(id).is_some_and(|peer| peer.dial.slot() == Some(slot));
+        let is_given_up = link.dialled && !link.peer.is_some_and(is_attempt);
+        link.readable = true;
+        let step = match next {
+            _ if is_given_up => NextStep::Close(CloseReason::Replaced),
+            _ if link.overdue(self.limits.handshake) <= now => NextStep::Close(CloseReason::HandshakeTimeout),
+            Ok(Next::Frame(frame)) => self.handle_hello(&mut link, frame),
+            Ok(Next::Blocked) => {
+                link.readable = is_ready;
+                NextStep::Keep
+            }
+            Ok(Next::BudgetSpent) => NextStep::Keep,
+            Err(reason) => NextStep::Close(reason),
+        };
+        let has_more = matches!(step, NextStep::Keep) && (link.readable || link.is_broken());
+        self.take_step(step, link, slot, now, out);
+        if has_more {
+            self.read(slot, now, out);
+        }
+    }
+
+    fn handle_hello(&mut self, link: &mut Link, frame: Range<usize>) -> NextStep {
+        let hello = Hello::decode(link.payload(frame));
+        hello.map_or(NextStep::Close(CloseReason::Malformed), |hello| self.check_hello(link, hello))
     }
 
     fn read_pass(&mut self, link: &mut Link, now: Timestamp, out: &mut Vec<Event>) -> NextStep {
@@ -114,11 +153,7 @@ impl Transport {
                     bytes.extend_from_slice(link.payload(frame));
                     out.push(Event::Frame { peer, bytes });
                 }
-                (Ok(Next::Frame(frame)), Stage::Greeting, _) => {
-                    let hello = Hello::decode(link.payload(frame));
-                    return hello
-                        .map_or(NextStep::Close(CloseReason::Malformed), |hello| self.check_hello(link, hello));
-                }
+                (Ok(Next::Frame(frame)), Stage::Greeting, _) => return self.handle_hello(link, frame),
                 (Ok(Next::Frame(_)), ..) => return NextStep::Close(CloseReason::Malformed),
                 (Ok(Next::Blocked), ..) => {
                     link.readable = false;
@@ -163,12 +198,13 @@ impl Transport {
             let newer = link.incarnation != old.incarnation || link.sequence > old.sequence;
             return if newer { NextStep::Establish } else { NextStep::Close(CloseReason::Replaced) };
         }
-        let attempt = peer.dial.slot().and_then(|slot| self.slots.get(slot));
-        match attempt {
-            // This node's own attempt is not answered yet. The member with the smaller id waits for it.
-            Some(attempt) if attempt.stage == Stage::Greeting && self.own < hello.id => NextStep::Park,
-            _ => NextStep::Establish,
-        }
+        let is_greeting = |slot| {
+            self.handshakes.is_away(slot)
+                || self.slots.get(slot).is_some_and(|attempt| attempt.stage == Stage::Greeting)
+        };
+        // This node's own attempt is not answered yet. The member with the smaller id waits for it.
+        let waits = peer.dial.slot().is_some_and(is_greeting) && self.own < hello.id;
+        if waits { NextStep::Park } else { NextStep::Establish }
     }
 
     /// Holds an incoming connection until this node's own attempt has succeeded or failed.
@@ -226,7 +262,7 @@ impl Transport {
     }
 
     /// Closes a connection that was taken out of its slot, and updates its peer.
-    fn close_link(
+    pub(super) fn close_link(
         &mut self,
         mut link: Box<Link>,
         slot: usize,

@@ -76,6 +76,8 @@ pub(super) struct Link {
     pub(super) since: Timestamp,
     /// Whether there may be more to read although no event will announce it.
     pub(super) readable: bool,
+    /// Whether it waits for its turn to go on with its handshake.
+    pub(super) waits: bool,
     /// Throttled until this time.
     pub(super) throttled: Option<Timestamp>,
     /// Since when the peer has exceeded its rate without interruption.
@@ -111,6 +113,7 @@ impl Link {
             own_sequence: 0,
             since: now,
             readable: false,
+            waits: false,
             throttled: None,
             overloaded_since: None,
             token_bucket,
@@ -126,9 +129,14 @@ impl Link {
     pub(super) fn due(&self) -> Timestamp {
         match self.throttled {
             Some(until) => until,
-            None if self.readable => Timestamp::ZERO,
+            None if self.readable && !self.waits => Timestamp::ZERO,
             None => Timestamp::NEVER,
         }
+    }
+
+    /// Whether TLS is not established yet, so that what arrives next costs signatures.
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.stage == Stage::Greeting && self.tls.is_handshaking()
     }
 
     pub(super) fn socket(&mut self) -> &mut TcpStream {

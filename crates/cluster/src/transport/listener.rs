@@ -15,7 +15,7 @@ use super::{Event, OWN_TOKENS, Transport};
 use crate::clock::Timestamp;
 
 /// The most connections accepted in one pass.
-const MAX_ACCEPTS_PER_PASS: usize = 64;
+const MAX_ACCEPTS_PER_PASS: usize = 16;
 /// How many unauthenticated connections from a member's address are preferred to others: a few members may share one.
 const MAX_PREFERRED: usize = 4;
 /// The pause after a failed `accept`, for example without free file descriptors.
@@ -123,7 +123,8 @@ impl Transport {
         let pending = self.slots.numbered().filter(|(_, link)| !link.dialled && link.stage == Stage::Greeting);
         let pending: Vec<Pending> =
             pending.map(|(slot, link)| Pending { slot, host: network(link.host), since: link.since }).collect();
-        if pending.len() < self.limits.unauthenticated.max(1) {
+        // Those that are with the thread of handshakes will be back within a moment, and are not displaced.
+        if pending.len() + self.handshakes.incoming() < self.limits.unauthenticated.max(1) {
             return None;
         }
         excess(&pending, &self.peers.hosts())

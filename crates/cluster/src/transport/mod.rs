@@ -1,6 +1,7 @@
 //! Authenticated connections between members, one per pair: TLS 1.3 over TCP, with frames inside.
 //!
-//! Everything runs on the caller's thread, between two waits of its poll loop; only host names are resolved elsewhere.
+//! Everything runs on the caller's thread, between two waits of its poll loop; only host names are resolved and TLS
+//! handshakes are computed elsewhere, because both may take long.
 //! The caller passes every event of its tokens to [`Transport::ready`], calls [`Transport::tick`] when
 //! [`Transport::next_tick`] has come, and [`Transport::flush`] at the end of each pass.
 //!
@@ -25,6 +26,7 @@ mod connection;
 mod counters;
 mod dialling;
 pub(crate) mod frame;
+mod handshakes;
 mod hello;
 mod link;
 mod listener;
@@ -52,7 +54,8 @@ pub(crate) use traffic::SentTraffic;
 use crate::clock::Timestamp;
 use crate::identity::{Identity, not_after};
 use crate::member::Member;
-use link::Link;
+use handshakes::{Handshakes, MAX_AT_ONCE};
+use link::{Link, Stage};
 use listener::Listener;
 use peer::{Jitter, Peers};
 use resolve::Resolver;
@@ -157,6 +160,7 @@ pub(crate) struct Transport {
     tokens: Range<usize>,
     listener: Listener,
     resolver: Resolver,
+    handshakes: Handshakes,
     slots: Slots,
     peers: Peers,
     jitter: Jitter,
@@ -175,14 +179,19 @@ pub(crate) struct Transport {
 }
 
 /// Tokens before those of the connections.
-const OWN_TOKENS: usize = 2;
+const OWN_TOKENS: usize = 3;
 /// How many buffers are kept for reuse, and the largest capacity of one.
 const MAX_SPARE_BUFFERS: usize = 64;
 const MAX_SPARE_BUFFER_BYTES: usize = 16 * 1024;
 
 impl Transport {
-    /// Listens, and starts to dial at the first [`Transport::tick`], which is due at once. Two tokens are for its own
-    /// use, and one for each connection: the range should have `2 + 3 × members + limits.unauthenticated` tokens.
+    /// How many tokens a transport uses: a few of its own, and one for each connection that there may be.
+    pub(crate) const fn tokens(members: usize, limits: &Limits) -> usize {
+        OWN_TOKENS + 3 * members + limits.unauthenticated + MAX_AT_ONCE
+    }
+
+    /// Listens, and starts to dial at the first [`Transport::tick`], which is due at once. The range should have as many
+    /// tokens as [`Transport::tokens`] says.
     pub(crate) fn bind(
         settings: TransportConfig,
         members: &[Member],
@@ -194,9 +203,10 @@ impl Transport {
         let begin = || {
             let listener = Listener::open(&listen, registry, Token(tokens.start))?;
             let resolver = Resolver::new(registry, Token(tokens.start + 1))?;
-            Ok((listener, resolver, registry.try_clone()?))
+            let handshakes = Handshakes::start(registry, Token(tokens.start + 2))?;
+            Ok((listener, resolver, handshakes, registry.try_clone()?))
         };
-        let (listener, resolver, registry) = match begin() {
+        let (listener, resolver, handshakes, registry) = match begin() {
             Ok(parts) => parts,
             Err(error) => return Err(BindError { address: listen, error }),
         };
@@ -210,6 +220,7 @@ impl Transport {
             tokens,
             listener,
             resolver,
+            handshakes,
             peers: Peers::default(),
             jitter: Jitter::new(incarnation ^ own.0),
             sequence: 0,
@@ -239,6 +250,7 @@ impl Transport {
         match token - self.tokens.start {
             0 => self.accept_connections(now, out),
             1 => self.dial_resolved(now, out),
+            2 => self.continue_handshakes(now, out),
             place => self.connection_ready(place - OWN_TOKENS, event, now, out),
         }
     }
@@ -372,7 +384,9 @@ impl Transport {
     /// The traffic sent since the start. This asks the kernel, so it is not for every pass.
     pub(crate) fn wire(&self) -> SentTraffic {
         let mut total = self.wire;
-        self.slots.iter().for_each(|link| total += link.wire());
+        // The others come and go while their handshakes are made elsewhere, and count in the end.
+        let established = self.slots.iter().filter(|link| link.stage == Stage::Established);
+        established.for_each(|link| total += link.wire());
         total
     }
 

@@ -7,6 +7,85 @@ use super::raw::Raw;
 use super::rejections::single_node;
 use super::*;
 
+/// The thread of handshakes does nothing while this is held.
+fn hold(gate: &std::sync::Mutex<()>) -> std::sync::MutexGuard<'_, ()> {
+    gate.lock().expect("nothing panics while it is locked")
+}
+
+/// Heartbeats do not wait for handshakes of strangers, however long these take.
+#[test]
+fn handshakes_are_not_made_on_the_thread_that_sends_heartbeats() {
+    let limits = Limits { handshake: TIMEOUT, ..Limits::default() };
+    let mut world = World::connected(2, limits);
+    let gates = world.node(1).transport.handshakes.gates.clone();
+    let held = hold(&gates.before);
+    let identity = identity_for(&member(3), time::Duration::DAY);
+    let mut crowd: Vec<Raw> = (0..50).map(|_| Raw::dial(&world, 1, &identity)).collect();
+    world.until("all have begun", |world| {
+        crowd.iter_mut().for_each(Raw::pump);
+        world.node(1).counters().accepted >= 50
+    });
+    for round in 0..20 {
+        exchange(&mut world, round);
+        crowd.iter_mut().for_each(Raw::pump);
+    }
+    assert_eq!(world.node(1).links(), 1 + limits.unauthenticated, "those with the thread count, too");
+    assert!(crowd.iter().all(|raw| raw.tls.is_handshaking()), "a handshake was made meanwhile");
+    assert!(world.node(1).transport.next_tick() > world.clock.now(), "to wait for the thread does not spin");
+    drop(held);
+    world.until("all that were not displaced are through", |_| {
+        crowd.iter_mut().for_each(Raw::pump);
+        crowd.iter().filter(|raw| !raw.tls.is_handshaking()).count() == limits.unauthenticated
+    });
+    assert_eq!(world.node(1).ups_and_downs(2), (1, 0));
+}
+
+/// What arrives after the thread has looked, and before the connection is back in its slot, is read as well.
+#[test]
+fn what_arrives_while_a_connection_is_with_the_thread_is_not_lost() {
+    let mut world = single_node(Limits::default());
+    let gates = world.node(1).transport.handshakes.gates.clone();
+    let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
+    let mut hello = Vec::new();
+    raw.tls.write_tls(&mut hello).expect("memory takes everything");
+    let held = hold(&gates.after);
+    raw.socket.write_all(&hello[..20]).expect("that fits into the socket");
+    world.until("the thread has seen the beginning", |_| gates.steps.load(std::sync::atomic::Ordering::SeqCst) == 1);
+    raw.socket.write_all(&hello[20..]).expect("that fits into the socket");
+    world.step();
+    drop(held);
+    world.until("the handshake is through", |_| {
+        raw.pump();
+        !raw.tls.is_handshaking()
+    });
+}
+
+/// This node's own attempts do not wait for strangers, and neither do members.
+#[test]
+fn members_shake_hands_before_strangers() {
+    let mut world = World::connected(2, Limits { handshake: TIMEOUT, ..Limits::default() });
+    let gates = world.node(1).transport.handshakes.gates.clone();
+    let held = hold(&gates.before);
+    let identity = identity_for(&member(3), time::Duration::DAY);
+    let mut crowd: Vec<Raw> = (0..8).map(|_| Raw::dial(&world, 1, &identity)).collect();
+    world.until("six wait behind two", |world| {
+        crowd.iter_mut().for_each(Raw::pump);
+        world.node(1).transport.slots.iter().filter(|link| link.waits).count() == 6
+    });
+    let transport = &mut world.node_mut(1).transport;
+    let waiting: Vec<usize> = transport.slots.numbered().filter(|(_, link)| link.waits).map(|(slot, _)| slot).collect();
+    for (place, slot) in waiting.iter().enumerate() {
+        let link = transport.slots.get_mut(*slot).expect("it waits");
+        (link.host, link.since) = (std::net::IpAddr::from([10, 0, 0, 1]), Timestamp(100 - place as u64));
+    }
+    assert_eq!(transport.next_handshake(), Some(waiting[5]), "the oldest of the strangers");
+    transport.slots.get_mut(waiting[2]).expect("it waits").host = std::net::IpAddr::from([127, 0, 0, 1]);
+    assert_eq!(transport.next_handshake(), Some(waiting[2]), "one from a member's address");
+    transport.slots.get_mut(waiting[0]).expect("it waits").dialled = true;
+    assert_eq!(transport.next_handshake(), Some(waiting[0]), "this node's own attempt");
+    drop(held);
+}
+
 /// A connection on which the peer sends nothing.
 fn silent(world: &World, to: u64) -> TcpStream {
     let socket = TcpStream::connect(world.address(to)).expect("the node listens");

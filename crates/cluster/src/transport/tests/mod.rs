@@ -84,7 +84,7 @@ impl Node {
 
     /// All connections there are, established or not.
     pub(super) fn links(&self) -> usize {
-        self.transport.slots.iter().count()
+        self.transport.slots.iter().count() + self.transport.handshakes.away()
     }
 
     pub(super) fn counters(&self) -> &Counters {

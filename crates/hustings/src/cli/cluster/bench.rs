@@ -1,6 +1,7 @@
-//! `hustings bench failover`, `idle`, `offices` and `watch`: measurements of real processes on this host.
+//! `hustings bench failover`, `flood`, `idle`, `offices` and `watch`: measurements of real processes on this host.
 
 mod failover;
+mod flood;
 mod offices;
 mod watch;
 
@@ -21,6 +22,10 @@ use crate::cli::failure::Failure;
 pub(crate) enum ClusterBench {
     /// Measures the time from the loss of a holder until the next one is told, for each kind of loss.
     Failover(failover::FailoverArgs),
+    /// Measures leases and failovers while strangers and greedy programs flood the nodes.
+    Flood(flood::FloodArgs),
+    #[command(hide = true)]
+    FloodClient(flood::FloodClientArgs),
     /// Measures bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
     /// Measures what many offices cost: grants, an idle cluster, and the loss of a node that held a third of them.
@@ -72,6 +77,8 @@ fn value_name(value: &impl ValueEnum) -> String {
 pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exit, Failure> {
     match bench {
         ClusterBench::Failover(args) => failover::run(args, console),
+        ClusterBench::Flood(args) => flood::run(args, console),
+        ClusterBench::FloodClient(args) => flood::run_client(args, console),
         ClusterBench::Idle(args) => run_idle(args, console),
         ClusterBench::Offices(args) => offices::run(args, console),
         ClusterBench::Watch(args) => watch::run(args, console),
