@@ -300,6 +300,7 @@ impl Node {
             offices: Vec::new(),
             counters: Vec::new(),
             certificate: None,
+            host: Vec::new(),
             next_office: None,
             disk: None,
         }

@@ -10,6 +10,7 @@ mod cluster;
 mod debug_bundle;
 mod disks;
 mod elector;
+mod hosts;
 mod http;
 mod init;
 mod lab_cluster;

@@ -135,6 +135,7 @@ fn status(state: &State) -> Status {
         offices: Vec::new(),
         counters: Vec::new(),
         certificate: None,
+        host: Vec::new(),
         next_office: None,
         missing_founders: Vec::new(),
         disk: None,

@@ -140,6 +140,9 @@ pub(crate) struct ProcessMetrics {
     pub certificates: Vec<CertificateExpiry>,
     /// How long the disk takes to write.
     pub disk_writes: Histogram,
+    /// How late the node ran when something was due.
+    #[serde(default)]
+    pub delays: Histogram,
 }
 
 /// How many messages of one kind there were.

@@ -43,5 +43,5 @@ pub use protocol::{Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, Office
 pub use right::Right;
 pub(crate) use right::{NOT_PERMITTED, Rights};
 pub use state::{StateInfo, StatePart, StoredState};
-pub use status::{CertificateStatus, Change, DiskFailure, MemberStatus, OfficeStatus, Status};
+pub use status::{CertificateStatus, Change, DiskFailure, HostDelay, MemberStatus, OfficeStatus, Status};
 pub use trace::{PeerClock, Trace, TraceEvent, TraceRecord, TracedMessage};

@@ -268,6 +268,8 @@ impl Metrics {
         text.single("hustings_disk_fails", Kind::Gauge, help, u8::from(self.disk_fails));
         let help = "How often the process was not scheduled in time, by more than 40 ms.";
         text.single("hustings_process_pauses_total", Kind::Counter, help, counter("process-pauses"));
+        let help = "How late the node ran when something was due.";
+        text.family("hustings_loop_delay_seconds", Kind::Histogram, help).histogram(&process.delays);
         let help = "Messages of members that made no sense and had no effect.";
         let mut family = text.family("hustings_invalid_messages_total", Kind::Counter, help);
         let kinds = [

@@ -81,6 +81,20 @@ pub struct Status {
     /// Until when this node's certificates are valid.
     #[serde(default)]
     pub certificate: Option<CertificateStatus>,
+    /// How this node's host last delayed it: what was lost then was probably not lost because of another member.
+    #[serde(default)]
+    pub host: Vec<HostDelay>,
+}
+
+/// A delay that a host caused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HostDelay {
+    /// `late`: the node was not scheduled in time, or had too much to do. `slow-write`: its disk took long.
+    pub kind: String,
+    /// How long, in milliseconds.
+    pub ms: u64,
+    /// When it ended, in milliseconds since 1970. For display only.
+    pub unix_ms: u64,
 }
 
 /// A disk that does not take writes. Until a write succeeds, its node neither votes nor takes offices.

@@ -141,6 +141,11 @@ pub enum TraceEvent {
         /// The term.
         term: u64,
     },
+    /// The node ran late: its host did not schedule it in time, or it had too much to do.
+    Late {
+        /// How late.
+        by_ns: u64,
+    },
 }
 
 impl TraceEvent {
@@ -155,6 +160,7 @@ impl TraceEvent {
             TraceEvent::ArbiterLeader { leader: Some(leader), term } => {
                 Some(format!("{leader} leads the arbiter (term {term})"))
             }
+            TraceEvent::Late { by_ns } => Some(format!("ran {} ms late", by_ns / 1_000_000)),
             TraceEvent::ArbiterLeader { leader: None, .. } => Some("the arbiter has no known leader".to_string()),
         }
     }

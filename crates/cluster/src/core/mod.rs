@@ -26,6 +26,7 @@ pub(crate) mod arbiter;
 mod claims;
 pub(crate) mod context;
 mod coordinator;
+mod delays;
 mod dispatch;
 mod doubts;
 mod elections;
@@ -43,7 +44,6 @@ pub(crate) mod table;
 mod turn;
 
 use std::fmt;
-use std::time::Duration;
 
 use hustings_protocol::Id;
 
@@ -51,6 +51,7 @@ use self::arbiter::{Arbiter, DiskFailure};
 use self::claims::Claims;
 use self::context::Outbox;
 use self::coordinator::Coordinator;
+pub(crate) use self::delays::{Delay, Delays};
 use self::doubts::Doubts;
 use self::elections::Elections;
 use self::liveness::Liveness;
@@ -71,9 +72,6 @@ use crate::wire::Message;
 
 /// The office that every elector is a candidate for.
 pub(crate) const LEADER: &str = "leader";
-/// When the core is called later than it asked for by more than this, the process was paused. It then does not hold the
-/// silence of its peers against them.
-const PAUSE_THRESHOLD: Duration = Duration::from_millis(40);
 
 /// Identifies a client's connection to this node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -169,6 +167,7 @@ pub(crate) struct Core {
     /// What the turn remembers between two calls.
     progress: parts::Progress,
     doubts: Doubts,
+    delays: Delays,
     out: Outbox,
     /// Why the core does nothing any more, if it does not.
     halted: Option<Exit>,
@@ -196,6 +195,7 @@ impl Core {
             requests: Requests::new(settings.incarnation),
             progress: parts::Progress::new(health),
             doubts: Doubts::default(),
+            delays: Delays::default(),
             out: Outbox::default(),
             halted: None,
             settings,
@@ -379,6 +379,11 @@ impl Core {
         self.local_leases.held_mode(office)
     }
 
+    /// How late the core was called.
+    pub(crate) fn delays(&self) -> &Delays {
+        &self.delays
+    }
+
     /// Whether a client waits for a reply.
     pub(crate) fn has_pending_reply(&self, client: ClientId) -> bool {
         self.requests.has_pending_reply(client)
@@ -387,7 +392,7 @@ impl Core {
     fn advance_clock(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         let lateness = self.now.since(self.next_timeout);
-        if lateness > PAUSE_THRESHOLD {
+        if self.next_timeout <= self.now && self.delays.record(lateness, self.now) {
             self.liveness.excuse_silence(lateness, self.now);
             self.out.increment("process-pauses");
         }

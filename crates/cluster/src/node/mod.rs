@@ -23,6 +23,7 @@ mod error;
 mod guards;
 mod health;
 mod holders;
+mod host;
 mod logger;
 mod observe;
 mod observer;
@@ -49,6 +50,7 @@ use self::clients::{ClientEvent, Clients, ConnectionBudget};
 use self::error::{SocketError, system};
 use self::guards::Guards;
 use self::health::HealthMonitor;
+use self::host::Host;
 use self::observer::Observer;
 use self::peer_credentials::SocketGroup;
 use self::reload::Reloader;
@@ -207,6 +209,7 @@ pub struct Node {
     waker: Arc<Waker>,
     logged: LastLogged,
     observer: Observer,
+    host: Host,
     started_unix_ms: u64,
     folder: std::path::PathBuf,
 }
@@ -287,6 +290,7 @@ impl Node {
         let disk = DiskWriter::spawn(store, done).map_err(system("start the disk thread"))?;
 
         let cluster = config.cluster.clone();
+        let heartbeat = config.timing.heartbeat;
         let (folder, algorithm) = (config.data.clone(), config.algorithm.name().to_string());
         let names = config.members.iter().map(|member| (member.id, member.name.clone())).collect();
         let setup = Setup {
@@ -337,6 +341,7 @@ impl Node {
             waker,
             logged: LastLogged { names, ..LastLogged::default() },
             observer: Observer::new(),
+            host: Host::new(heartbeat),
             started_unix_ms: clock.wall_time().as_millis() as u64,
             folder,
         })

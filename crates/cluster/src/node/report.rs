@@ -17,6 +17,7 @@ impl Node {
         status.counters.push((WIRE_BYTES_COUNTER.to_string(), self.transport.wire().bytes()));
         let expiry = self.certificates.expiry();
         status.certificate = expiry.map(CertificateStatus::from);
+        status.host = self.host.delays(self.clock.now(), self.clock.wall_time().as_millis() as u64);
         for member in &mut status.members {
             let own = expiry.filter(|_| member.id == self.config.node.0).map(|expiry| expiry.own);
             member.certificate_not_after_unix_s = own.or_else(|| self.transport.certificate_end(Id(member.id)));
@@ -47,8 +48,23 @@ impl Node {
         ));
     }
 
+    /// What this host did just before something was lost, for the end of a line of the log.
+    pub(super) fn host_cause(&self) -> String {
+        let cause = self.host.cause(self.clock.now());
+        cause.map_or_else(String::new, |cause| format!(", probably because of this host: {cause}"))
+    }
+
+    /// Remembers that the node ran late.
+    pub(super) fn observe_host(&mut self) {
+        let now = self.clock.now();
+        if let Some(late) = self.host.observe(self.core.delays(), now) {
+            self.observer.record(Happened::Late(late.took), now);
+        }
+    }
+
     /// Logs and remembers what an event has changed: the arbiter's leader, and this node's leases.
     pub(super) fn report_changes(&mut self) {
+        self.observe_host();
         let leader = self.core.arbiter_leader();
         let mut is_changed = false;
         if leader != self.logged.arbiter_leader {
@@ -57,7 +73,10 @@ impl Node {
             self.observer.record(Happened::ArbiterLeader(leader, self.core.arbiter_term()), self.clock.now());
             match leader {
                 Some(leader) => self.logger.info(format_args!("{} leads the arbiter", self.logged.name(leader))),
-                None => self.logger.warn(format_args!("the arbiter has no known leader")),
+                None => {
+                    let cause = self.host_cause();
+                    self.logger.warn(format_args!("the arbiter has no known leader{cause}"));
+                }
             }
         }
         let failure = self.core.disk_failure();
@@ -74,7 +93,8 @@ impl Node {
         }
         for (office, token, has_begun) in self.core.take_lease_changes() {
             let what = if has_begun { "holds" } else { "lost" };
-            self.logger.info(format_args!("{what} the office {office} (token {token})"));
+            let cause = if has_begun { String::new() } else { self.host_cause() };
+            self.logger.info(format_args!("{what} the office {office} (token {token}){cause}"));
             is_changed = true;
             match has_begun {
                 true => self.logged.held.insert(office.to_string()),

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::core::{ClientId, Output};
 use crate::faults::Rule;
 use crate::store::{SubmitError, Write};
-use crate::transport::Event;
+use crate::transport::{CloseReason, Event};
 use crate::wire::Message;
 
 /// The largest number of events of one pass.
@@ -147,7 +147,11 @@ impl Node {
             }
             Event::Down { peer, reason } => {
                 self.observer.handle_down(peer, reason, now);
-                self.logger.info(format_args!("connection to {} closed: {reason}", self.logged.name(peer)));
+                // One of the two took the other for dead. A process that ends closes nothing.
+                let is_given_up = matches!(reason, CloseReason::Dropped | CloseReason::Closed);
+                let cause = if is_given_up { self.host_cause() } else { String::new() };
+                let name = self.logged.name(peer);
+                self.logger.info(format_args!("connection to {name} closed: {reason}{cause}"));
                 self.core.handle_disconnected(peer, now);
             }
         }
@@ -158,6 +162,7 @@ impl Node {
             let now = self.clock.now();
             match result {
                 Ok(number) => {
+                    self.host.handle_written(number, now);
                     self.core.handle_persisted(number, now);
                     self.process_outputs()?;
                     self.drain_backlog()?;
@@ -308,6 +313,7 @@ impl Node {
         if self.disabled_rules.contains(Rule::DurableBeforeSend) {
             return Ok(());
         }
+        self.host.handle_submitted(write.number, self.clock.now());
         if !self.backlog.is_empty() {
             self.backlog.push_back(write);
             return self.check_backlog();

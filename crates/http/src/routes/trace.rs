@@ -87,7 +87,7 @@ struct ClockView {
 struct RecordView {
     sequence: u64,
     at_boottime_ns: u64,
-    #[schema(pattern = "^(sent|received|connected|disconnected|held|lost|arbiter-leader)$")]
+    #[schema(pattern = "^(sent|received|connected|disconnected|held|lost|arbiter-leader|late)$")]
     event: &'static str,
     #[serde(flatten)]
     details: Details,
@@ -122,6 +122,9 @@ struct Details {
     /// Who leads the arbiter.
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
+    /// How late the node ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_ns: Option<u64>,
 }
 
 impl From<Trace> for TraceView {
@@ -167,6 +170,7 @@ impl From<TraceRecord> for RecordView {
             TraceEvent::ArbiterLeader { leader, term } => {
                 ("arbiter-leader", Details { leader, term: Some(term), ..none() })
             }
+            TraceEvent::Late { by_ns } => ("late", Details { by_ns: Some(by_ns), ..none() }),
         };
         RecordView { sequence: record.sequence, at_boottime_ns: record.at.0, event, details }
     }
@@ -217,6 +221,7 @@ mod tests {
             TraceEvent::Held { office: office(), token: 5 },
             TraceEvent::Lost { office: office(), token: 5 },
             TraceEvent::ArbiterLeader { leader: Some(peer()), term: 4 },
+            TraceEvent::Late { by_ns: 180_000_000 },
         ];
         let records = (0..).zip(events).map(|(at, event)| TraceRecord { sequence: at, at: Timestamp(at), event });
         let trace = Trace {

@@ -32,7 +32,7 @@ impl<'a> Drawing<'_, 'a> {
                 TraceEvent::Held { .. } => (MarkKind::Held, title.clone()),
                 TraceEvent::Lost { .. } => (MarkKind::Lost, title.clone()),
                 TraceEvent::Disconnected { peer, .. } => (MarkKind::Closed, format!("connection to {peer} closed")),
-                TraceEvent::ArbiterLeader { .. } => (MarkKind::Other, title.clone()),
+                TraceEvent::ArbiterLeader { .. } | TraceEvent::Late { .. } => (MarkKind::Other, title.clone()),
                 // Connections come back one after the other; their texts would hide more important ones.
                 _ => (MarkKind::Other, String::new()),
             };

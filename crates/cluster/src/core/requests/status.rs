@@ -165,6 +165,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         next_office,
         counters: context.out.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         certificate: None,
+        host: Vec::new(),
     }
 }
 

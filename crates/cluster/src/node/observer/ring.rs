@@ -1,5 +1,7 @@
 //! The last messages and events, in a ring of fixed size.
 
+use std::time::Duration;
+
 use hustings_protocol::Id;
 
 use crate::api::{TraceEvent, TraceRecord, TracedMessage};
@@ -31,6 +33,8 @@ pub(in crate::node) enum Happened {
     Lost(OfficeName, u64),
     /// The arbiter's leader and its term.
     ArbiterLeader(Option<Id>, u64),
+    /// This node ran late.
+    Late(Duration),
 }
 
 /// What is remembered of a message.
@@ -86,6 +90,7 @@ impl Record<'_> {
             Happened::ArbiterLeader(leader, term) => {
                 TraceEvent::ArbiterLeader { leader: leader.map(name), term: *term }
             }
+            Happened::Late(by) => TraceEvent::Late { by_ns: by.as_nanos() as u64 },
         };
         TraceRecord { sequence: self.sequence, at: self.at, event }
     }

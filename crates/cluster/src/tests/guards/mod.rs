@@ -6,6 +6,7 @@ mod bounds;
 mod completions;
 mod consensus;
 mod costs;
+mod delays;
 mod differences;
 mod disks;
 mod doubts;

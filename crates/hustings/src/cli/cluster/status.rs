@@ -97,6 +97,9 @@ fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
     if let Some(failure) = &status.disk {
         writeln!(console.out, "{}", Paint::Bad.on(&text::disk(failure), console.colour))?;
     }
+    if let Some(delays) = text::host(&status.host) {
+        writeln!(console.out, "{}", Paint::Bad.on(&delays, console.colour))?;
+    }
     if !status.current {
         let warning = "this node cannot reach a majority: what follows may be out of date";
         writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use hustings_cluster::api::{DiskFailure, OfficeStatus};
+use hustings_cluster::api::{DiskFailure, HostDelay, OfficeStatus};
 
 use super::super::console::{Console, Paint};
 
@@ -39,6 +39,24 @@ pub(crate) fn disk(failure: &DiskFailure) -> String {
     let seconds = now.saturating_sub(Duration::from_millis(failure.since_unix_ms)).as_secs();
     let error = &failure.error;
     format!("this node's disk does not take writes, so it neither votes nor takes offices: {error}; since {seconds} s")
+}
+
+/// How long ago a delay may have ended that is still shown, in milliseconds.
+const SHOWN_DELAYS_MS: u64 = 600_000;
+
+/// What a node's host did to it within the last ten minutes, if anything.
+pub(crate) fn host(delays: &[HostDelay]) -> Option<String> {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let told = delays.iter().filter(|delay| now_ms.saturating_sub(delay.unix_ms) < SHOWN_DELAYS_MS).map(|delay| {
+        let ago = now_ms.saturating_sub(delay.unix_ms) / 1_000;
+        match delay.kind.as_str() {
+            "late" => format!("ran {} ms late {ago} s ago", delay.ms),
+            "slow-write" => format!("waited {} ms for its disk {ago} s ago", delay.ms),
+            other => format!("was delayed for {} ms {ago} s ago ({other})", delay.ms),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("this node's host delays it: it {}", told.join(", and ")))
 }
 
 /// Formats the holder of an office as one line.
