@@ -9,6 +9,7 @@ use hustings_algorithms::Goal;
 use hustings_protocol::{Protocol, Record};
 use stateright::{Checker, HasDiscoveries, Model as _};
 
+use crate::components::end_components;
 use crate::counterexample::{self, Counterexample, Cycle};
 use crate::memory::resident_memory;
 use crate::model::Model;
@@ -172,6 +173,11 @@ impl<P: Protocol> Check<P> {
         self.space.limits = limits;
     }
 
+    #[cfg(test)]
+    pub(crate) fn space(&self) -> &StateSpace<P::Rank> {
+        &self.space
+    }
+
     /// The progress of the check, which also allows to stop it.
     pub(crate) fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.space.progress)
@@ -256,36 +262,37 @@ impl<P: Protocol> Check<P> {
         findings
     }
 
-    /// A path, and possibly a cycle at its end, that violates termination.
+    /// An infinite execution that is weakly fair and does not end in agreement, if the scheduler can force one with a
+    /// positive probability: a path, and a cycle at its end.
+    ///
+    /// With probability 1 an execution ends, or stays in an end component and takes all its actions again and again.
+    /// So it suffices to look at the maximal end components: see docs/checking.md.
     fn nontermination(&self, graph: &StateGraph, components: &[u32]) -> Result<Option<Violation>, LimitReached> {
         let is_over_limit = || self.space.limits.are_exhausted();
-        let cyclic_components = graph.cyclic_components(components);
         // An execution that stays in agreement with nothing but periodic traffic counts as terminated.
         let is_at_rest = |at: u32| graph.labels(at).has(Labels::AGREEMENT) && graph.labels(at).has(Labels::PERIODIC);
-        let is_settled = |component: &[u32]| component.iter().all(|&at| is_at_rest(at));
-        if !self.space.spec.is_randomized {
-            for component in &cyclic_components {
-                // The cycle must visit a state that is not at rest.
-                let not_at_rest = component.iter().filter(|&&at| !is_at_rest(at));
-                let Some(&entry) = not_at_rest.min_by_key(|&&at| graph.depth_of(at)) else { continue };
-                let path = graph.path_to(entry);
-                let members: BTreeSet<u64> = component.iter().map(|&at| graph.fingerprint(at)).collect();
-                let cycle = counterexample::fair_cycle(&self.space, &path, &members, &is_over_limit);
-                if let Some(cycle) = cycle.ok_or(LimitReached)? {
-                    return Ok(Some((path, Some(cycle))));
-                }
-            }
+        if let Some(idle) = graph.nearest(|at| graph.labels(at).has(Labels::IDLE) && !is_at_rest(at)) {
+            let path = graph.path_to(idle);
+            let last = counterexample::last_state(&self.space, &path);
+            return Ok(Some((path, self.space.idle_cycle(&last))));
         }
-        // Without cycles every execution ends. Whether it ends in agreement is another property.
-        if graph.is_cut_off || (cyclic_components.is_empty() && !self.space.spec.is_randomized) {
+        // Which actions stay in a component depends on all outcomes of their coins.
+        if self.space.spec.has_fair_coins && self.space.table.has_unexplored_coins() {
             return Ok(None);
         }
-        let settled: Vec<u32> =
-            cyclic_components.iter().filter(|component| is_settled(component)).flatten().copied().collect();
-        let can_agree = graph.can_reach(Labels::TERMINAL_AGREEMENT, &settled);
-        let is_over = |at: u32| graph.labels(at).has(Labels::TERMINAL) || graph.labels(at).has(Labels::UNSTARTED);
-        let is_stuck = |at: u32| !can_agree[at as usize] && !is_over(at);
-        Ok(graph.nearest(is_stuck).map(|stuck| (graph.path_to(stuck), None)))
+        for component in &end_components(graph, components) {
+            // The cycle must visit a state that is not at rest.
+            let not_at_rest = component.iter().filter(|&&at| !is_at_rest(at));
+            let Some(&entry) = not_at_rest.min_by_key(|&&at| graph.depth_of(at)) else { continue };
+            let path = graph.path_to(entry);
+            let members: BTreeSet<u64> = component.iter().map(|&at| graph.fingerprint(at)).collect();
+            let cycle = counterexample::fair_cycle(&self.space, &path, &members, &is_over_limit);
+            if let Some(cycle) = cycle.ok_or(LimitReached)? {
+                return Ok(Some((path, Some(cycle))));
+            }
+        }
+        // Whether an execution that ends does so in agreement is another property.
+        Ok(None)
     }
 
     /// The expected number of rounds with fair coins: the minimum and the maximum over all schedulers. `None` if there

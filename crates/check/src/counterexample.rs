@@ -68,16 +68,21 @@ fn walk<R: Send + Sync + 'static>(space: &StateSpace<R>, path: &[u64]) -> Vec<St
     steps
 }
 
+/// The state at the end of a path.
+pub(crate) fn last_state<R: Send + Sync + 'static>(space: &StateSpace<R>, path: &[u64]) -> GlobalState {
+    walk(space, path).pop().map_or_else(|| space.initial(), |step| step.next)
+}
+
 /// An action that keeps its identity from state to state, independent of list indices. Fairness is defined over these.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum ActionClass {
+pub(crate) enum ActionClass {
     Channel(Channel, u32),
     Timer(u8, hustings_protocol::Timer),
     ReachabilityUpdate(u8),
     Other(Action),
 }
 
-fn class<R>(space: &StateSpace<R>, global: &GlobalState, action: Action) -> ActionClass {
+pub(crate) fn action_class<R>(space: &StateSpace<R>, global: &GlobalState, action: Action) -> ActionClass {
     match action {
         Action::Deliver(place) | Action::Bounce(place) | Action::Return(place) => {
             let envelope = &global.envelopes[place];
@@ -94,25 +99,25 @@ fn class<R>(space: &StateSpace<R>, global: &GlobalState, action: Action) -> Acti
 /// A step inside a component: its class, the step, and the index of the next state.
 type InnerStep = (ActionClass, Step, usize);
 
-/// A strongly connected component, with the steps inside it.
+/// An end component, with its steps.
 struct Component {
     states: Vec<GlobalState>,
-    /// The steps of each state that stay inside.
+    /// The steps of each state whose actions stay inside, whatever coins show.
     inside: Vec<Vec<InnerStep>>,
     /// The classes of all steps of each state, also of those that leave the component.
     enabled: Vec<BTreeSet<ActionClass>>,
 }
 
-/// A weakly fair cycle of the component, if it has one: every action class is taken in it, or disabled somewhere on it.
-/// It contains no faults. `None` if `is_over_limit` ended the search.
+/// A weakly fair cycle of an end component, if it has one: every action class is taken in it, or disabled somewhere on
+/// it. It contains no faults, and only actions whose outcomes are all in the component. `None` if `is_over_limit` ended
+/// the search.
 pub(crate) fn fair_cycle<R: Send + Sync + 'static>(
     space: &StateSpace<R>,
     path: &[u64],
     members: &BTreeSet<u64>,
     is_over_limit: &dyn Fn() -> bool,
 ) -> Option<Option<Cycle>> {
-    let entry = walk(space, path).pop().map_or_else(|| space.initial(), |step| step.next);
-    Component::new(space, entry, members, is_over_limit).map(|component| component.fair_cycle())
+    Component::new(space, last_state(space, path), members, is_over_limit).map(|component| component.fair_cycle())
 }
 
 /// The number of states after which the limits are looked at.
@@ -165,15 +170,17 @@ impl Component {
                 return None;
             }
             let global = component.states[component.inside.len()].clone();
-            let steps: Vec<Step> = space.steps(&global).into_iter().filter(|step| !step.action.is_fault()).collect();
-            component.enabled.push(steps.iter().map(|step| class(space, &global, step.action)).collect());
+            let steps: Vec<Step> =
+                space.all_steps(&global).into_iter().filter(|step| !step.action.is_fault()).collect();
+            component.enabled.push(steps.iter().map(|step| action_class(space, &global, step.action)).collect());
             let mut inside = Vec::new();
-            for step in steps.into_iter().filter(|step| members.contains(&step.next.fingerprint)) {
+            let stays = |outcomes: &&[Step]| outcomes.iter().all(|step| members.contains(&step.next.fingerprint));
+            for step in space.actions_of(&steps).filter(stays).flatten() {
                 let to = *places.entry(step.next.fingerprint).or_insert_with(|| {
                     component.states.push(step.next.clone());
                     component.states.len() - 1
                 });
-                inside.push((class(space, &global, step.action), step, to));
+                inside.push((action_class(space, &global, step.action), step.clone(), to));
             }
             component.inside.push(inside);
         }
@@ -214,3 +221,7 @@ impl Component {
         None
     }
 }
+
+#[cfg(test)]
+#[path = "fairness_tests.rs"]
+mod tests;

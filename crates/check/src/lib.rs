@@ -10,7 +10,7 @@
 //!
 //! - `model`, `spec`, `property`: what is checked.
 //! - `global_state`, `steps`, `apply`, `transition_table`: the states and the transition relation.
-//! - `state_space`, `state_graph`, `check`: exploring, and properties of whole executions.
+//! - `state_space`, `state_graph`, `components`, `check`: exploring, and properties of whole executions.
 //! - `counterexample`, `trace`: executions that violate a property.
 //! - `memory`: the memory of the process and of the host.
 //! - `expected_rounds`: the expected number of rounds of randomised algorithms.
@@ -19,6 +19,7 @@
 mod apply;
 mod cases;
 mod check;
+mod components;
 mod counterexample;
 mod expected_rounds;
 mod explore;

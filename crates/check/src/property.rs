@@ -17,7 +17,7 @@ pub enum Property {
     Agreement,
     /// In terminal states no node is in the middle of an election.
     AllNormal,
-    /// Every fair execution ends; for randomised algorithms, agreement is reachable from every state.
+    /// Every fair execution ends; for randomised algorithms, with probability 1 under every fair scheduler.
     Termination,
     /// No execution sends more messages than the algorithm's worst case with these ids and initiators, if it is known,
     /// or else than its worst case with this number of nodes.
@@ -60,7 +60,9 @@ impl Property {
             Property::Withdrawal => "a candidate that has passed on a greater candidacy does not renew its own",
             Property::Agreement => "in terminal states all live nodes name the same live leader",
             Property::AllNormal => "in terminal states no node is in the middle of an election",
-            Property::Termination => "every fair execution ends (randomised: agreement is reachable from every state)",
+            Property::Termination => {
+                "every fair execution ends (randomised: with probability 1, whatever a fair scheduler does)"
+            }
             Property::MessageBound => "no execution sends more messages than the algorithm's rules allow",
         }
     }
@@ -126,6 +128,8 @@ impl Labels {
     pub(crate) const PERIODIC: Labels = Labels(1 << 10);
     /// Only faults can still happen, and no live node has handled anything: all initiators crashed before they started.
     pub(crate) const UNSTARTED: Labels = Labels(1 << 11);
+    /// Not terminal, but a fair infinite execution stays in it: all that can happen need not change the state.
+    pub(crate) const IDLE: Labels = Labels(1 << 12);
 
     /// All labels of states that violate a property.
     pub(crate) const VIOLATION: Labels = Labels(

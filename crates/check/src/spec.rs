@@ -17,8 +17,9 @@ pub struct Spec {
     pub properties: Vec<Property>,
     /// The maximum number of messages of an execution, if it is known.
     pub max_messages: Option<u64>,
-    /// Whether the algorithm is randomised. Then executions may be infinite, as long as agreement stays reachable.
-    pub is_randomized: bool,
+    /// Whether coins are fair, as for an algorithm that terminates with probability 1. Otherwise the scheduler chooses
+    /// their outcomes.
+    pub has_fair_coins: bool,
 }
 
 /// The node that must lead.
@@ -69,7 +70,7 @@ impl Spec {
             leader,
             properties: properties.collect(),
             max_messages: worst.map(|worst| worst(model.members.into()).floor() as u64),
-            is_randomized: about.certainty == Certainty::LasVegas,
+            has_fair_coins: about.certainty == Certainty::LasVegas,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ahash::AHasher;
 
+use crate::components::strongly_connected;
 use crate::property::Labels;
 
 type ByFingerprint<T> = HashMap<u64, T, BuildHasherDefault<AHasher>>;
@@ -21,8 +22,50 @@ pub(crate) struct StateRecorder {
 pub(crate) struct Expanded {
     pub(crate) fingerprint: u64,
     pub(crate) labels: Labels,
-    /// The successors, and the number of messages sent on the way to them.
-    pub(crate) next: Box<[(u64, u32)]>,
+    /// The fingerprints of the successors, and the steps to them.
+    pub(crate) next: Box<[(u64, Edge)]>,
+}
+
+/// A step to another state: the number of messages that it sends, and in the upper bits what coins decide.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Edge(u32);
+
+impl Edge {
+    /// Set in all edges of an action with several outcomes, if coins choose among them.
+    const DRAWN: u32 = 1 << 31;
+    /// Set in addition in all of them but the first.
+    const FURTHER: u32 = 1 << 30;
+    /// Set in all of them if some outcome was not explored.
+    const OPEN: u32 = 1 << 29;
+
+    pub(crate) fn new(sent: u32) -> Self {
+        // No handler sends half a billion messages.
+        Edge(sent & (Edge::OPEN - 1))
+    }
+
+    /// An outcome of a draw, the first one or a further one.
+    pub(crate) fn drawn(sent: u32, is_first: bool) -> Self {
+        Edge(Edge::new(sent).0 | Edge::DRAWN | if is_first { 0 } else { Edge::FURTHER })
+    }
+
+    /// The number of messages sent.
+    pub(crate) fn sent(self) -> u32 {
+        self.0 & (Edge::OPEN - 1)
+    }
+
+    /// Whether coins choose between this edge and others.
+    pub(crate) fn belongs_to_a_draw(self) -> bool {
+        self.0 & Edge::DRAWN != 0
+    }
+
+    fn is_further_outcome(self) -> bool {
+        self.0 & Edge::FURTHER != 0
+    }
+
+    /// Whether its action has outcomes that were not explored.
+    pub(crate) fn is_open(self) -> bool {
+        self.0 & Edge::OPEN != 0
+    }
 }
 
 impl StateRecorder {
@@ -48,8 +91,8 @@ pub(crate) struct StateGraph {
     labels: Vec<Labels>,
     /// The index of each state's first edge, and the end of the last state's edges.
     first_edge: Vec<usize>,
-    /// Successors, with the number of messages sent.
-    edges: Vec<(u32, u32)>,
+    /// Successors, and the steps to them.
+    edges: Vec<(u32, Edge)>,
     /// The distance from the initial state.
     depth: Vec<u32>,
     /// Each state's predecessor on a shortest path.
@@ -61,7 +104,7 @@ pub(crate) struct StateGraph {
 }
 
 /// The number that stands for no state.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The maximum number of messages that an execution sends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -73,7 +116,7 @@ pub enum MaxMessages {
 }
 
 impl StateGraph {
-    fn new(first: u64, mut all: Vec<Expanded>) -> Self {
+    pub(crate) fn new(first: u64, mut all: Vec<Expanded>) -> Self {
         // The order must not depend on which thread recorded a state. The initial state comes first.
         all.sort_unstable_by_key(|expanded| (expanded.fingerprint != first, expanded.fingerprint));
         let mut numbers: ByFingerprint<u32> =
@@ -91,16 +134,33 @@ impl StateGraph {
         };
         for expanded in all {
             graph.first_edge.push(graph.edges.len());
-            for (next, sent) in expanded.next {
-                match numbers.get(&next) {
-                    Some(&next) => graph.edges.push((next, sent)),
-                    None => graph.is_cut_off = true,
-                }
+            for outcomes in expanded.next.chunk_by(|_, (_, later)| later.is_further_outcome()) {
+                graph.push_action(outcomes.iter().map(|&(next, edge)| (numbers.get(&next).copied(), edge)));
             }
         }
         graph.first_edge.push(graph.edges.len());
         graph.search_breadth_first();
         graph
+    }
+
+    /// Adds the outcomes of an action, as far as their states were explored.
+    fn push_action(&mut self, outcomes: impl Iterator<Item = (Option<u32>, Edge)>) {
+        let first = self.edges.len();
+        let mut is_open = false;
+        for (next, edge) in outcomes {
+            match next {
+                Some(next) => self.edges.push((next, edge)),
+                None => is_open = true,
+            }
+        }
+        if is_open {
+            self.is_cut_off = true;
+            // The first outcome may be among those that are missing.
+            for (place, (_, edge)) in self.edges[first..].iter_mut().enumerate() {
+                let kept = if place == 0 { !Edge::FURTHER } else { u32::MAX };
+                *edge = Edge(edge.0 & kept | Edge::OPEN);
+            }
+        }
     }
 
     /// Finds a shortest path to each state.
@@ -138,8 +198,13 @@ impl StateGraph {
         self.depth.iter().copied().filter(|&depth| depth != NONE).max().unwrap_or(0)
     }
 
-    fn next(&self, at: u32) -> &[(u32, u32)] {
+    pub(crate) fn next(&self, at: u32) -> &[(u32, Edge)] {
         &self.edges[self.first_edge[at as usize]..self.first_edge[at as usize + 1]]
+    }
+
+    /// The actions that are possible in a state, each with its outcomes.
+    pub(crate) fn actions(&self, at: u32) -> impl Iterator<Item = &[(u32, Edge)]> {
+        self.next(at).chunk_by(|_, (_, later)| later.is_further_outcome())
     }
 
     pub(crate) fn labels(&self, at: u32) -> Labels {
@@ -181,101 +246,37 @@ impl StateGraph {
         self.depth[at as usize]
     }
 
-    /// For each state, whether a state with the label or one of `others` is reachable from it.
-    pub(crate) fn can_reach(&self, label: Labels, others: &[u32]) -> Vec<bool> {
-        let (first, before) = self.reverse_edges();
-        let mut can: Vec<bool> = self.labels.iter().map(|labels| labels.has(label)).collect();
-        others.iter().for_each(|&at| can[at as usize] = true);
-        let mut open: Vec<u32> = self.all().filter(|&at| can[at as usize]).collect();
-        while let Some(at) = open.pop() {
-            for &earlier in &before[first[at as usize]..first[at as usize + 1]] {
-                if !std::mem::replace(&mut can[earlier as usize], true) {
-                    open.push(earlier);
-                }
-            }
-        }
-        can
-    }
-
-    /// The predecessors of each state: the index of the first one, and the list of all.
-    fn reverse_edges(&self) -> (Vec<usize>, Vec<u32>) {
-        let mut first = vec![0; self.fingerprints.len() + 1];
-        self.edges.iter().for_each(|&(next, _)| first[next as usize + 1] += 1);
-        for at in 1..first.len() {
-            first[at] += first[at - 1];
-        }
-        let (mut free, mut before) = (first.clone(), vec![0; self.edges.len()]);
-        for at in self.all() {
-            for &(next, _) in self.next(at) {
-                before[free[next as usize]] = at;
-                free[next as usize] += 1;
-            }
-        }
-        (first, before)
-    }
-
-    /// For each state the number of its strongly connected component (Tarjan's algorithm). Every step leads to the same
-    /// component or to one with a smaller number.
+    /// For each state the number of its strongly connected component. Every step leads to the same component or to one
+    /// with a smaller number.
     pub(crate) fn strongly_connected_components(&self) -> Vec<u32> {
-        let size = self.fingerprints.len();
-        let (mut index, mut low, mut component) = (vec![NONE; size], vec![0u32; size], vec![NONE; size]);
-        let (mut open, mut path): (Vec<u32>, Vec<(u32, usize)>) = (Vec::new(), Vec::new());
-        let (mut counter, mut components) = (0, 0);
-        for root in self.all() {
-            if index[root as usize] != NONE {
-                continue;
-            }
-            path.push((root, 0));
-            while let Some(&mut (at, ref mut taken)) = path.last_mut() {
-                let here = at as usize;
-                if *taken == 0 {
-                    (index[here], low[here]) = (counter, counter);
-                    counter += 1;
-                    open.push(at);
-                }
-                if let Some(&(next, _)) = self.next(at).get(*taken) {
-                    *taken += 1;
-                    let there = next as usize;
-                    if index[there] == NONE {
-                        path.push((next, 0));
-                    } else if component[there] == NONE {
-                        low[here] = low[here].min(index[there]);
-                    }
-                    continue;
-                }
-                path.pop();
-                if let Some(&(above, _)) = path.last() {
-                    low[above as usize] = low[above as usize].min(low[here]);
-                }
-                if low[here] == index[here] {
-                    while let Some(member) = open.pop() {
-                        component[member as usize] = components;
-                        if member == at {
-                            break;
-                        }
-                    }
-                    components += 1;
-                }
-            }
-        }
-        component
+        let next = |at: u32, place: usize| self.next(at).get(place).map(|&(next, _)| next);
+        strongly_connected(self.fingerprints.len(), next)
     }
 
     /// The components that contain a cycle, as lists of states; the nearest component and state come first.
     pub(crate) fn cyclic_components(&self, components: &[u32]) -> Vec<Vec<u32>> {
-        let mut places: HashMap<u32, usize> = HashMap::new();
-        let mut cyclic_components: Vec<Vec<u32>> = Vec::new();
-        for &at in &self.bfs_order {
+        self.grouped(|at| {
             let here = components[at as usize];
-            if self.next(at).iter().any(|&(next, _)| components[next as usize] == here) {
-                let place = *places.entry(here).or_insert(cyclic_components.len());
-                if place == cyclic_components.len() {
-                    cyclic_components.push(Vec::new());
+            let is_cyclic = self.next(at).iter().any(|&(next, _)| components[next as usize] == here);
+            if is_cyclic { here } else { NONE }
+        })
+    }
+
+    /// The states with each number but `NONE`; the nearest group and state come first.
+    pub(crate) fn grouped(&self, number_of: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for &at in &self.bfs_order {
+            let number = number_of(at);
+            if number != NONE {
+                let place = *places.entry(number).or_insert(groups.len());
+                if place == groups.len() {
+                    groups.push(Vec::new());
                 }
-                cyclic_components[place].push(at);
+                groups[place].push(at);
             }
         }
-        cyclic_components
+        groups
     }
 
     pub(crate) fn fingerprint(&self, at: u32) -> u64 {
@@ -297,7 +298,8 @@ impl StateGraph {
             let members = &order[place..end];
             let mut best = (0, NONE, NONE);
             for &at in members {
-                for &(next, sent) in self.next(at) {
+                for &(next, edge) in self.next(at) {
+                    let sent = edge.sent();
                     if components[next as usize] == component {
                         if sent > 0 {
                             return (MaxMessages::Unbounded, self.path_to(at));

@@ -1,5 +1,6 @@
 //! The state space of an election, as a model for stateright, and the labels of its states.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,11 +9,12 @@ use hustings_algorithms::Goal;
 use stateright::Property as Claim;
 
 use crate::check::{Limit, Limits};
+use crate::counterexample::{ActionClass, action_class};
 use crate::global_state::{GlobalState, NodeState};
 use crate::model::Model;
 use crate::property::{Labels, Property};
 use crate::spec::{ExpectedLeader, Spec};
-use crate::state_graph::{Expanded, StateRecorder};
+use crate::state_graph::{Edge, Expanded, StateRecorder};
 use crate::steps::{Step, TransitionRelation};
 use crate::transition_table::TransitionTable;
 
@@ -97,14 +99,57 @@ impl<R> StateSpace<R> {
     }
 
     pub(crate) fn steps(&self, global: &GlobalState) -> Vec<Step> {
-        let mut steps = Vec::new();
-        self.relation().steps(global, &mut steps);
-        // A step must change the state.
+        let mut steps = self.all_steps(global);
+        self.keep_changes(global, &mut steps);
+        steps
+    }
+
+    /// Leaves the steps out that do not change the state, and labels the next states.
+    fn keep_changes(&self, global: &GlobalState, steps: &mut Vec<Step>) {
         steps.retain(|step| step.next.fingerprint != global.fingerprint);
-        for step in &mut steps {
+        for step in steps {
             step.next.labels = self.labels(&step.next);
         }
+    }
+
+    /// A step of each class of actions that leaves the state as it is. `None` if some class has no such step.
+    pub(crate) fn idle_cycle(&self, global: &GlobalState) -> Option<Vec<Step>> {
+        let mut by_class: BTreeMap<ActionClass, Option<Step>> = BTreeMap::new();
+        let mut steps = self.all_steps(global);
+        steps.retain(|step| !step.action.is_fault());
+        for outcomes in self.actions_of(&steps) {
+            let idle =
+                outcomes.iter().all(|step| step.next.fingerprint == global.fingerprint).then(|| outcomes[0].clone());
+            let of_class = by_class.entry(action_class(self, global, outcomes[0].action)).or_default();
+            *of_class = of_class.take().or(idle);
+        }
+        by_class.into_values().collect()
+    }
+
+    /// All steps, also those that leave the state as it is, which the graph leaves out.
+    pub(crate) fn all_steps(&self, global: &GlobalState) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.relation().steps(global, &mut steps);
         steps
+    }
+
+    /// The outcomes of each action. Where coins are not fair, each outcome is an action of its own: the scheduler
+    /// chooses it.
+    pub(crate) fn actions_of<'a>(&self, steps: &'a [Step]) -> impl Iterator<Item = &'a [Step]> {
+        let has_fair_coins = self.spec.has_fair_coins;
+        steps.chunk_by(move |one, other| has_fair_coins && one.action == other.action)
+    }
+
+    /// The edges of the graph for the steps from a state.
+    fn edges(&self, steps: &[Step]) -> Box<[(u64, Edge)]> {
+        let edges = self.actions_of(steps).flat_map(|outcomes| {
+            outcomes.iter().enumerate().map(|(place, step)| {
+                let is_drawn = outcomes.len() > 1;
+                let edge = if is_drawn { Edge::drawn(step.sent, place == 0) } else { Edge::new(step.sent) };
+                (step.next.fingerprint, edge)
+            })
+        });
+        edges.collect()
     }
 
     /// Whether a limit is reached or a stop was requested. Counts one more state.
@@ -222,13 +267,15 @@ impl<R: Send + Sync + 'static> stateright::Model for StateSpace<R> {
         if self.should_stop() {
             return;
         }
-        let steps = self.steps(global);
+        let mut steps = self.all_steps(global);
+        let mut labels = global.labels;
+        let changes = |step: &Step| step.next.fingerprint != global.fingerprint;
+        let is_over = labels.has(Labels::TERMINAL) || labels.has(Labels::UNSTARTED);
+        let may_be_idle = !is_over && (steps.iter().any(|step| !changes(step)) || steps.is_empty());
+        labels.insert_if(Labels::IDLE, may_be_idle && self.idle_cycle(global).is_some());
+        self.keep_changes(global, &mut steps);
         self.progress.transitions.fetch_add(steps.len() as u64, Ordering::Relaxed);
-        self.recorder.record(Expanded {
-            fingerprint: global.fingerprint,
-            labels: global.labels,
-            next: steps.iter().map(|step| (step.next.fingerprint, step.sent)).collect(),
-        });
+        self.recorder.record(Expanded { fingerprint: global.fingerprint, labels, next: self.edges(&steps) });
         actions.extend(steps);
     }
 

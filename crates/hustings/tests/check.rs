@@ -64,6 +64,8 @@ const WRONG: &[(&str, &str, u64)] = &[
     ("itai-rodeh --channels unordered -p rounds=off", "agreement", 12),
     ("sun --crashes 1 --timing patient", "agreement", 7),
     ("token-ring --crashes 1", "termination", 8),
+    ("itai-rodeh -n 3 -p ids=1", "termination", 15),
+    ("itai-rodeh -n 2 -p ids=1 --channels fifo", "termination", 10),
     ("aefa -n 3 --topology complete --crashes 1 --timing patient", "agreement", 9),
     ("bully --timing free", "one-leader", 4),
     ("bully --timing bounded:2", "one-leader", 8),

@@ -2,7 +2,7 @@
 
 use hustings_algorithms::Algorithm;
 use hustings_algorithms::anonymous::{ItaiRodeh, RingSize};
-use hustings_check::{Channels, Model, Property};
+use hustings_check::{Channels, Model, Property, Verdict};
 use hustings_protocol::{Effect, Fact, Id, Protocol};
 
 use crate::support::{Checked, Mutant, NodeEvent, check, check_protocol, protocol, ring, spec};
@@ -25,15 +25,29 @@ fn itai_rodeh_without_rounds_may_elect_nobody_on_unordered_links() {
 #[test]
 fn identical_nodes_without_random_ids_never_elect() {
     let model = |ranks| Model { requires_wakeup: true, ..ring(ranks) };
-    for ranks in [&[0, 1][..], &[0, 1, 2]] {
+    for (ranks, steps) in [(&[0, 1][..], 10), (&[0, 1, 2], 21)] {
         let checked = check::<ItaiRodeh>(&[("ids", "1")], model(ranks));
-        // Termination is already impossible in the initial state.
-        checked.violates(Property::Termination, 0);
+        checked.violates(Property::Termination, steps);
         assert!(checked.findings.is_vacuous && checked.findings.terminal_states == 0);
         check::<ItaiRodeh>(&[("ids", "2")], model(ranks)).holds();
     }
     // If a message wakes the other nodes before they start, the first node to start differs from them.
-    check::<ItaiRodeh>(&[("ids", "1")], ring(&[0, 1])).violates(Property::Termination, 2).is_documented();
+    check::<ItaiRodeh>(&[("ids", "1")], ring(&[0, 1])).violates(Property::Termination, 10).is_documented();
+}
+
+/// A coin with one side is none: from every state agreement can be reached, but a fair scheduler can prevent it. In the
+/// unit-delay simulation the election goes on, too.
+#[test]
+fn a_scheduler_that_is_fair_can_prevent_an_election_without_coins() {
+    for ranks in [&[0, 1][..], &[0, 1, 2]] {
+        for channels in [Channels::Fifo, Channels::Unordered] {
+            let checked = check::<ItaiRodeh>(&[("ids", "1")], Model { channels, ..ring(ranks) });
+            assert_eq!(checked.findings.of(Property::Termination), Some(Verdict::Violated), "{ranks:?} {channels:?}");
+            let lasso = checked.findings.counterexample.as_ref().and_then(|found| found.repeats_from);
+            assert!(lasso.is_some(), "{ranks:?} {channels:?}");
+            check::<ItaiRodeh>(&[("ids", "2")], Model { channels, ..ring(ranks) }).holds();
+        }
+    }
 }
 
 type Inner = <RingSize as Algorithm>::Protocol<Id>;

@@ -24,7 +24,7 @@ const WORDS: [(&str, &str); 22] = [
     ("trace.noticed", "nodes that notice"),
     ("trace.noticed.passed-over", "nodes that notice that they were passed over"),
     ("trace.noticed.silent-winner", "nodes that notice that the winner is silent"),
-    ("infinite", "executions that cannot end"),
+    ("infinite", "fair executions without an end"),
     ("cycles", "executions of any length"),
 ];
 
