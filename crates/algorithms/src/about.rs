@@ -1,8 +1,8 @@
 //! The usual values of an algorithm's description, and what follows from it.
 
 use crate::{
-    About, Assumptions, Certainty, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs, Knowledge,
-    NetworkKind, Source, Synchrony, Tolerates, Winner,
+    About, Assumptions, Certainty, CostDelays, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs,
+    Knowledge, NetworkKind, Source, Synchrony, Tolerates, Winner,
 };
 
 /// An election that `hustings check` explores.
@@ -81,6 +81,7 @@ impl About {
             tolerates: Tolerates::NOTHING,
             inputs: Inputs::NOTHING,
             costs: &[],
+            cost_delays: CostDelays::Any,
             checks: &[],
             cluster_params: &[],
             max_state_bytes: 64,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use hustings_protocol::{Id, Protocol, Rank};
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckCase, Cost, Instance, Params};
+use crate::{CheckCase, Cost, CostDelays, Instance, Params};
 
 /// An algorithm: its description, its parameters, and its protocol for any type of rank.
 ///
@@ -147,6 +147,8 @@ pub struct About {
     pub inputs: Inputs,
     /// Its message complexity.
     pub costs: &'static [Cost],
+    /// The delays under which the costs are claimed. The checker does not compare executions with other delays.
+    pub cost_delays: CostDelays,
     /// What `hustings check --all` explores. `hustings check NAME` takes size, topology and parameters from the first
     /// case where the command line names none of them. If the list is empty, there is one quick case with three nodes,
     /// or `min_nodes` if that is more.

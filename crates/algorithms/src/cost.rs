@@ -23,6 +23,29 @@ impl fmt::Display for Case {
     }
 }
 
+/// The delays of messages under which the costs of an algorithm are claimed, with its default parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CostDelays {
+    /// Any delays.
+    Any,
+    /// At most this number of ticks. If a message is slower, timeouts expire before it arrives, and nodes ask again.
+    AtMost(u64),
+    /// One tick for every message. If they race, a token may overtake those that are to replace it.
+    Equal,
+}
+
+/// What is assumed, as it follows the costs in lists: `if every message takes 1 tick`.
+impl fmt::Display for CostDelays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CostDelays::Any => f.write_str("with any delays"),
+            CostDelays::AtMost(1) => f.write_str("if messages take at most 1 tick"),
+            CostDelays::AtMost(ticks) => write!(f, "if messages take at most {ticks} ticks"),
+            CostDelays::Equal => f.write_str("if every message takes 1 tick"),
+        }
+    }
+}
+
 /// The number of messages in one case, with the default initiators and including the announcement.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {

@@ -31,6 +31,6 @@ pub use algorithm::{
     About, Algorithm, Assumptions, Certainty, Cheat, DefaultIds, Direction, Family, Goal, Identity, Initiators, Inputs,
     Knowledge, NetworkKind, ParamConflict, Setting, Source, Synchrony, Tolerates, Winner,
 };
-pub use cost::{Case, Cost};
+pub use cost::{Case, Cost, CostDelays};
 pub use instance::{Instance, Neighbours};
 pub use params::{NoParams, ParamError, ParamValue, Parameter, Params};

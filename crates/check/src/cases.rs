@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hustings_algorithms::{About, Identity, Knowledge, NetworkKind, Winner};
+use hustings_algorithms::{About, Case as CostCase, CostDelays, Identity, Knowledge, NetworkKind, Winner};
 use hustings_protocol::Port;
 use hustings_sim::erased::{DynProtocol, DynRank};
 use hustings_sim::scenario::{Scenario, Start};
@@ -69,6 +69,8 @@ pub struct Cases {
     pub message_bound: Option<u64>,
     /// Whether that bound is exact for each case, not only for the number of nodes.
     pub is_bound_exact: bool,
+    /// The delays under which the algorithm claims its costs, if messages may have others here. Then no bound is checked.
+    pub unmet_cost_delays: Option<CostDelays>,
     /// The cases. Of several symmetric ones there is only one.
     pub cases: Vec<Case>,
 }
@@ -139,7 +141,12 @@ pub fn cases(subject: &Subject<'_>, request: &CheckRequest) -> Result<Cases, Che
         }
     }
     let is_bound_exact = is_bound_exact(subject, channels);
-    Ok(Cases { channels, timing, message_bound, is_bound_exact, cases })
+    let has_bound = subject.about.costs.iter().any(|cost| cost.case == CostCase::Worst && cost.messages.is_some())
+        && has_described_costs(subject, request)
+        && request.faults == FaultBudget::default()
+        && !scenario.runs;
+    let unmet_cost_delays = Some(about.cost_delays).filter(|&delays| has_bound && !has_delays(timing, delays));
+    Ok(Cases { channels, timing, message_bound, is_bound_exact, unmet_cost_delays, cases })
 }
 
 /// What links and clocks do, with defaults filled in.
@@ -176,15 +183,29 @@ fn case(
         requires_wakeup: false,
     };
     let mut spec = Spec::of(about, &model, &scenario.votes, scenario.runs);
-    // The costs in the description hold for the default parameters and initiators.
-    let is_described = request.election.initiators.is_none() && !request.every_subset && subject.has_default_params;
-    spec.max_messages = spec.max_messages.filter(|_| is_described);
+    let is_claimed = has_described_costs(subject, request) && has_delays(timing, about.cost_delays);
+    spec.max_messages = spec.max_messages.filter(|_| is_claimed);
     if is_bound_exact(subject, channels) {
         spec.max_messages = max_messages(subject, &scenario).or(spec.max_messages);
     }
     let is_bounded = spec.properties.contains(&Property::MessageBound);
     let bound = spec.max_messages.filter(|_| is_bounded);
     (Case { check: Check::new(protocol, model, spec), scenario }, bound)
+}
+
+/// Whether the costs in the description are about this election: it has the default parameters and initiators.
+fn has_described_costs(subject: &Subject<'_>, request: &CheckRequest) -> bool {
+    request.election.initiators.is_none() && !request.every_subset && subject.has_default_params
+}
+
+/// Whether all delays of messages are such that an algorithm claims its costs. With patient timers, no timeout expires
+/// before the messages arrive that it waits for.
+fn has_delays(timing: Timing, claimed: CostDelays) -> bool {
+    match (claimed, timing) {
+        (CostDelays::Any, _) | (_, Timing::Patient) => true,
+        (CostDelays::AtMost(bound), Timing::Bounded(ticks)) => u64::from(ticks) <= bound,
+        (CostDelays::AtMost(_), Timing::Free) | (CostDelays::Equal, Timing::Free | Timing::Bounded(_)) => false,
+    }
 }
 
 /// Whether the bound on the number of messages is exact for each case.

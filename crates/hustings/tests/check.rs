@@ -122,6 +122,27 @@ fn prints_a_counterexample_and_the_commands_that_replay_it() {
     assert_eq!(counterexample(&again.out), counterexample(&ran.out));
 }
 
+/// Invitation's worst case is claimed for messages that take at most T ticks. Slower ones let timeouts expire, and more
+/// messages are then no error.
+#[test]
+fn a_bound_is_not_judged_outside_its_assumptions() {
+    let judged = |line: &str| {
+        let (_, found) = json(line);
+        let properties = found["properties"].as_array().expect("a list").clone();
+        let of_bound = properties.iter().find(|one| one["name"] == "message-bound");
+        (of_bound.map(|one| one["verdict"].clone()), found["verdict"] == "violated")
+    };
+    assert_eq!(judged("invitation --timing bounded:1"), (Some("holds".into()), false));
+    assert_eq!(judged("invitation --timing patient"), (Some("holds".into()), false));
+    assert_eq!(judged("invitation --timing bounded:2 --max-states 20000"), (None, false));
+    let ran = check("invitation --timing bounded:2 --max-states 20000", &[]);
+    let words = "; the catalogue's worst case holds if messages take at most 1 tick\n";
+    assert!(ran.out.contains(words), "{}", ran.out);
+    // Without early timeouts a message too many is still found.
+    let divided = |timing: &str| judged(&format!("divided -n 4 --timing {timing}"));
+    assert_eq!((divided("patient").0, divided("bounded:1").0), (Some("holds".into()), None));
+}
+
 #[test]
 fn prints_where_an_infinite_execution_repeats() {
     let ran = check("token-ring --crashes 1", &[]);

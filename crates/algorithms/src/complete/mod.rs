@@ -21,7 +21,7 @@ pub use campaigner::{Campaigner, CampaignerParams};
 pub use improved_bully::{ImprovedBully, ImprovedBullyParams};
 pub use invitation::{Invitation, InvitationParams};
 
-use crate::{About, Assumptions, Initiators, Knowledge, NetworkKind, Setting, Synchrony, Tolerates};
+use crate::{About, Assumptions, CostDelays, Initiators, Knowledge, NetworkKind, Setting, Synchrony, Tolerates};
 
 crate::choices! {
     /// What a node with nobody to ask does.
@@ -125,5 +125,7 @@ const COMPLETE: About = About {
     initiators: Initiators::LowestLive,
     repeats: true,
     tolerates: Tolerates { crashes: true, recoveries: true, ..Tolerates::DOWN },
+    // The default of `T`.
+    cost_delays: CostDelays::AtMost(1),
     ..About::on(NetworkKind::Complete)
 };

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hustings_algorithms::catalogue::{ENTRIES, Entry};
 use hustings_algorithms::{
-    Assumptions, Case, Certainty, Cost, Direction, Family, Goal, Identity, Initiators, Knowledge, NetworkKind, Source,
-    Synchrony,
+    Assumptions, Case, Certainty, Cost, CostDelays, Direction, Family, Goal, Identity, Initiators, Knowledge,
+    NetworkKind, Source, Synchrony,
 };
 
 use super::claims::{answer, evidence, survives};
@@ -78,6 +78,9 @@ pub(crate) fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     facts.push(("kinds of messages", entry.kinds.join(", ")));
     let costs: Vec<String> = about.costs.iter().map(ToString::to_string).collect();
     facts.push(("messages", costs.join("; ")));
+    if about.cost_delays != CostDelays::Any {
+        facts.push(("these hold", about.cost_delays.to_string()));
+    }
     if about.source == Source::UNPUBLISHED {
         facts.push(("comes from", "unpublished".to_string()));
     } else {

@@ -111,6 +111,7 @@ fn describe(entry: &Entry) -> Value {
         "takes": {"votes": about.inputs.votes, "cheats": about.inputs.cheats},
         "kinds": entry.kinds,
         "costs": costs,
+        "costs_hold": about.cost_delays.to_string(),
         "parameters": parameters,
         "source": {"authors": about.source.authors, "title": about.source.title, "text": about.source.text},
     })

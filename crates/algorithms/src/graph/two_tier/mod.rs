@@ -42,8 +42,8 @@ use hustings_protocol::Rank;
 use super::diffusion::{self, Diffusion};
 use super::{Aefa, AefaParams};
 use crate::{
-    About, Algorithm, Assumptions, Case, CheckCase, Cost, Inputs, Instance, Knowledge, ParamConflict, ParamValue,
-    Setting, Source,
+    About, Algorithm, Assumptions, Case, CheckCase, Cost, CostDelays, Inputs, Instance, Knowledge, ParamConflict,
+    ParamValue, Setting, Source,
 };
 
 pub use cheat::CheatingGreatest;
@@ -121,6 +121,7 @@ impl Algorithm for TwoTier {
             Cost::described(Case::Average, "4(2E-(n-1)) + 1 + s(s+3)"),
             Cost::described(Case::Worst, "4(2E-(n-1)) + 1 + s(s+3)"),
         ],
+        cost_delays: CostDelays::AtMost(1),
         checks: &[CheckCase::quick("-n 3 -p subordinates=2 --topology complete --timing patient")],
         // It holds the state of the election beside its own.
         max_state_bytes: 112,

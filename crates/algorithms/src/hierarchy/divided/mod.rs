@@ -47,8 +47,8 @@ use super::{SHIRALI, check};
 use crate::ring::election::DIRECTED_RING;
 use crate::ring::{TokenContents, token_ring};
 use crate::{
-    About, Algorithm, Assumptions, Case, CheckCase, Cost, Family, Initiators, Instance, Knowledge, NetworkKind,
-    ParamConflict, Setting, Source, Winner,
+    About, Algorithm, Assumptions, Case, CheckCase, Cost, CostDelays, Family, Initiators, Instance, Knowledge,
+    NetworkKind, ParamConflict, Setting, Source, Winner,
 };
 use informer::Informer;
 use message::Message;
@@ -167,6 +167,7 @@ const DIVIDED_RING: About = About {
     initiators: Initiators::LowestLive,
     repeats: true,
     winner: Winner::Greatest,
+    cost_delays: CostDelays::Equal,
     ..DIRECTED_RING
 };
 

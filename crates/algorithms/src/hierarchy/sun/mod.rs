@@ -30,8 +30,8 @@ use super::{SHIRALI, check};
 use crate::ring::election::DIRECTED_RING;
 use crate::ring::{TokenContents, token_ring};
 use crate::{
-    About, Algorithm, Assumptions, CheckCase, Cost, Family, Initiators, Instance, Knowledge, ParamConflict, Setting,
-    Source, Winner,
+    About, Algorithm, Assumptions, CheckCase, Cost, CostDelays, Family, Initiators, Instance, Knowledge, ParamConflict,
+    Setting, Source, Winner,
 };
 
 /// The algorithm, for the catalogue.
@@ -61,6 +61,7 @@ impl Algorithm for Sun {
         initiators: Initiators::LowestLive,
         repeats: true,
         costs: &Cost::always("2(L₁+…+L_r) + L_r, by default 11n/4", |n| (2 * n + 3 * n.div_ceil(4)) as f64),
+        cost_delays: CostDelays::Equal,
         sends_by_map: true,
         checks: &[
             CheckCase::quick("-n 4 --timing patient"),

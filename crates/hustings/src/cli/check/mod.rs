@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use hustings_algorithms::Identity;
+use hustings_algorithms::{CostDelays, Identity};
 use hustings_check::{
     Channels, Conclusion, ExploreOptions, ExploreProgress, FaultBudget, Limits, Report, Subject, Timing, Verdict,
     cases, explore,
@@ -122,6 +122,8 @@ struct Checked {
     faults: FaultBudget,
     /// The bound on the number of messages that was checked, if one was, and whether it is exact for each case.
     message_bound: Option<(u64, bool)>,
+    /// The delays that the costs of the algorithm assume, if that is why no bound was checked.
+    unmet_cost_delays: Option<CostDelays>,
     report: Report,
 }
 
@@ -141,12 +143,13 @@ fn check(args: &CheckArgs, catalogue: &Catalogue, work: &Work, working: &Spinner
         protocol: &|scenario| election.protocol(scenario),
     };
     let cases = cases(&subject, &request)?;
-    let (channels, timing) = (cases.channels, cases.timing);
+    let (channels, timing, unmet_cost_delays) = (cases.channels, cases.timing, cases.unmet_cost_delays);
     let message_bound = cases.message_bound.map(|bound| (bound, cases.is_bound_exact));
     let mut on_progress = |progress: ExploreProgress| working.set_message(progress_text(name, &progress));
     let report = explore(cases.cases, &work.options, &work.stop, &mut on_progress);
     let scenario = subject.scenario;
-    Ok(Checked { args, election, scenario, channels, timing, faults: request.faults, message_bound, report })
+    let faults = request.faults;
+    Ok(Checked { args, election, scenario, channels, timing, faults, message_bound, unmet_cost_delays, report })
 }
 
 fn progress_text(name: &str, progress: &ExploreProgress) -> String {

@@ -73,7 +73,9 @@ fn messages(checked: &Checked) -> String {
     let bound = match checked.message_bound {
         Some((bound, true)) => format!("; the rules allow {bound}"),
         Some((bound, false)) => format!("; the catalogue's worst case is {bound}"),
-        None => String::new(),
+        None => checked
+            .unmet_cost_delays
+            .map_or_else(String::new, |delays| format!("; the catalogue's worst case holds {delays}")),
     };
     let so_far = if checked.report.is_complete() { "" } else { " as far as explored" };
     format!("{max}{so_far}{bound}")
