@@ -96,9 +96,8 @@ fn states_are_listed_and_deleted() {
     let absent = delete(None);
     assert!(absent.code == 1 && absent.err.contains("no holder of `leader` has stored a state"), "{}", absent.err);
     assert_eq!((put().code, delete(None).code), (0, 0), "an operator needs no token");
-    let log = cluster.log("a");
     let asked = "request={\"type\":\"delete-state\",\"office\":\"leader\",\"token\":null} result=done";
-    assert!(log.contains(asked), "{log}");
+    cluster.wait_until("the order is in the log", || cluster.log("a").contains(asked).then_some(()));
 }
 
 #[test]
