@@ -114,8 +114,11 @@ impl Transport {
             Err(reason) => NextStep::Close(reason),
         };
         let has_more = matches!(step, NextStep::Keep) && (link.readable || link.is_broken());
+        // It does not go back to the thread at once: others may have waited for longer, or come first.
+        link.waits = has_more && link.is_handshaking();
+        let goes_on = has_more && !link.waits;
         self.take_step(step, link, slot, now, out);
-        if has_more {
+        if goes_on {
             self.read(slot, now, out);
         }
     }

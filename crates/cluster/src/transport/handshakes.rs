@@ -66,8 +66,9 @@ pub(super) struct Handshakes {
 pub(super) struct Gates {
     pub(super) before: std::sync::Mutex<()>,
     pub(super) after: std::sync::Mutex<()>,
-    /// How many steps were made.
+    /// How many steps were made, and how many connections were handed back.
     pub(super) steps: std::sync::atomic::AtomicUsize,
+    pub(super) returned: std::sync::atomic::AtomicUsize,
 }
 
 impl Handshakes {
@@ -98,6 +99,8 @@ impl Handshakes {
                 if finish.send(Done { slot, link, next, bytes }).is_err() {
                     return;
                 }
+                #[cfg(test)]
+                held.returned.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                 // A full pipe notifies already; a closed one has no reader.
                 let _ = (&notify).write(&[1]);
             }
@@ -133,6 +136,12 @@ impl Handshakes {
         self.away.len()
     }
 
+    /// On how many of them something has arrived meanwhile.
+    #[cfg(test)]
+    pub(super) fn ready(&self) -> usize {
+        self.away.values().filter(|away| away.is_ready).count()
+    }
+
     /// How many incoming connections are with the thread.
     pub(super) fn incoming(&self) -> usize {
         self.away.values().filter(|away| !away.dialled).count()
@@ -145,17 +154,20 @@ impl Handshakes {
         }
     }
 
-    /// Takes the connections that were handed back since the last call.
-    fn take_done(&mut self, counters: &mut Counters) -> Vec<Stepped> {
+    /// Notices that connections were handed back.
+    fn drain_notices(&mut self) {
         let mut buffer = [0; 64];
         while matches!(self.notified.read(&mut buffer), Ok(count) if count > 0) {}
-        let take = |Done { slot, link, next, bytes }| {
-            counters.bytes_in += bytes.0;
-            counters.bytes_out += bytes.1;
-            let is_ready = self.away.remove(&slot).is_some_and(|away| away.is_ready);
-            Stepped { slot, link, next, is_ready }
-        };
-        self.done.try_iter().map(take).collect()
+    }
+
+    /// Takes one connection that was handed back. The others still count as away, so that what is decided about this one
+    /// takes them into account.
+    fn take_done(&mut self, counters: &mut Counters) -> Option<Stepped> {
+        let Done { slot, link, next, bytes } = self.done.try_recv().ok()?;
+        counters.bytes_in += bytes.0;
+        counters.bytes_out += bytes.1;
+        let is_ready = self.away.remove(&slot).is_some_and(|away| away.is_ready);
+        Some(Stepped { slot, link, next, is_ready })
     }
 }
 
@@ -174,7 +186,10 @@ impl Transport {
 
     /// Takes back what the thread is done with, and hands others over.
     pub(super) fn continue_handshakes(&mut self, now: Timestamp, out: &mut Vec<Event>) {
-        for stepped in self.handshakes.take_done(&mut self.counters) {
+        self.handshakes.drain_notices();
+        // There were not more at that moment. Those that come back meanwhile have a notice of their own.
+        for _ in 0..MAX_AT_ONCE {
+            let Some(stepped) = self.handshakes.take_done(&mut self.counters) else { break };
             self.handle_stepped(stepped, now, out);
         }
         while self.handshakes.has_room()

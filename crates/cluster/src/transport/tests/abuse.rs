@@ -17,6 +17,8 @@ fn hold(gate: &std::sync::Mutex<()>) -> std::sync::MutexGuard<'_, ()> {
 fn handshakes_are_not_made_on_the_thread_that_sends_heartbeats() {
     let limits = Limits { handshake: TIMEOUT, ..Limits::default() };
     let mut world = World::connected(2, limits);
+    // The two may have dialled each other at the same time.
+    world.until("one connection is left", |world| world.node(1).links() == 1);
     let gates = world.node(1).transport.handshakes.gates.clone();
     let held = hold(&gates.before);
     let identity = identity_for(&member(3), time::Duration::DAY);
@@ -64,6 +66,8 @@ fn what_arrives_while_a_connection_is_with_the_thread_is_not_lost() {
 #[test]
 fn members_shake_hands_before_strangers() {
     let mut world = World::connected(2, Limits { handshake: TIMEOUT, ..Limits::default() });
+    // The two may have dialled each other at the same time.
+    world.until("one connection is left", |world| world.node(1).links() == 1);
     let gates = world.node(1).transport.handshakes.gates.clone();
     let held = hold(&gates.before);
     let identity = identity_for(&member(3), time::Duration::DAY);
@@ -84,6 +88,40 @@ fn members_shake_hands_before_strangers() {
     transport.slots.get_mut(waiting[0]).expect("it waits").dialled = true;
     assert_eq!(transport.next_handshake(), Some(waiting[0]), "this node's own attempt");
     drop(held);
+}
+
+/// Strangers who send a few bytes at a time, so that there is always more to read, do not keep the thread to themselves.
+#[test]
+fn who_drips_waits_for_its_turn() {
+    let mut world = single_node(Limits { handshake: TIMEOUT, ..Limits::default() });
+    let gates = world.node(1).transport.handshakes.gates.clone();
+    let held = hold(&gates.before);
+    let identity = identity_for(&member(2), time::Duration::DAY);
+    let mut drips: Vec<Raw> = (0..2).map(|_| Raw::dial(&world, 1, &identity)).collect();
+    for raw in &mut drips {
+        raw.socket.write_all(&[22]).expect("the beginning of a TLS record");
+    }
+    world.until("both are with the thread", |world| world.node(1).transport.handshakes.away() == 2);
+    let mut member = Raw::dial(&world, 1, &identity);
+    world.until("another one waits", |world| {
+        member.pump();
+        world.node(1).transport.slots.iter().any(|link| link.waits)
+    });
+    let transport = &mut world.node_mut(1).transport;
+    let slot = transport.next_handshake().expect("it waits");
+    // The oldest comes first.
+    transport.slots.get_mut(slot).expect("it waits").since.0 -= 1_000_000_000;
+    for raw in &mut drips {
+        raw.socket.write_all(&[3]).expect("more of it");
+    }
+    world.until("that is noticed", |world| world.node(1).transport.handshakes.ready() == 2);
+    drop(held);
+    while gates.returned.load(std::sync::atomic::Ordering::SeqCst) < 2 {
+        std::thread::yield_now();
+    }
+    let _held = hold(&gates.before);
+    world.until("they are taken back", |world| world.node(1).transport.handshakes.ready() == 0);
+    assert!(world.node(1).transport.handshakes.is_away(slot), "whoever drips went first");
 }
 
 /// A connection on which the peer sends nothing.

@@ -1,6 +1,8 @@
 //! Which of two connections between the same members stays.
 
-use std::net::{Shutdown, TcpListener};
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::Ordering::SeqCst;
 
 use super::raw::{Raw, hello};
 use super::rejections::single_node;
@@ -57,9 +59,8 @@ fn a_new_incarnation_replaces_a_dead_connection() {
     drop(old);
 }
 
-/// Node 1 has dialled member 2, which accepted and sends nothing. Member 2 has dialled node 1, which has the smaller id
-/// and therefore waits for its own attempt. Returns both connections.
-fn waiting() -> (World, std::net::TcpStream, Raw) {
+/// Node 1 has dialled member 2, which accepted and sends nothing. Returns what member 2 accepted.
+fn dialling() -> (World, TcpStream) {
     let mut world = World::new(1, Limits::default());
     let mute = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     mute.set_nonblocking(true).expect("it is a socket");
@@ -73,6 +74,13 @@ fn waiting() -> (World, std::net::TcpStream, Raw) {
         taken.is_some() && world.node(1).transport.slots.iter().any(|link| link.stage == Stage::Greeting)
     });
     let (taken, _) = taken.expect("it was waited for");
+    (world, taken)
+}
+
+/// Besides, member 2 has dialled node 1, which has the smaller id and therefore waits for its own attempt. Returns both
+/// connections.
+fn waiting() -> (World, TcpStream, Raw) {
+    let (mut world, taken) = dialling();
     let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
     raw.hello(CLUSTER, 2, 1);
     world.until("it waits", |world| {
@@ -81,6 +89,33 @@ fn waiting() -> (World, std::net::TcpStream, Raw) {
     });
     assert!(raw.heard.is_empty() && !world.node(1).is_up(2));
     (world, taken, raw)
+}
+
+/// Both connections come back from the thread of handshakes at the same time, the incoming one first. It must not be
+/// taken just because the own attempt is not in its slot at that moment.
+#[test]
+fn an_incoming_connection_waits_for_an_own_attempt_that_comes_back_with_it() {
+    let (mut world, mut taken) = dialling();
+    let gates = world.node(1).transport.handshakes.gates.clone();
+    let mut raw = Raw::dial(&world, 1, &identity_for(&member(2), time::Duration::DAY));
+    raw.hello(CLUSTER, 2, 1);
+    // The last pump has read the node's part of the handshake, and has not answered.
+    world.until("only the peer's last part is missing", |_| {
+        raw.pump();
+        !raw.tls.is_handshaking()
+    });
+    let before = gates.returned.load(SeqCst);
+    let held = gates.before.lock().expect("nothing panics while it is locked");
+    raw.pump();
+    taken.write_all(&[22]).expect("the beginning of a TLS record");
+    world.until("both are with the thread", |world| world.node(1).transport.handshakes.away() == 2);
+    drop(held);
+    while gates.returned.load(SeqCst) < before + 2 {
+        std::thread::yield_now();
+    }
+    world.step();
+    let stages: Vec<Stage> = world.node(1).transport.slots.iter().map(|link| link.stage).collect();
+    assert!(stages.contains(&Stage::Parked) && !world.node(1).is_up(2), "{stages:?}");
 }
 
 #[test]
