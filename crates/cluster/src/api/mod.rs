@@ -38,8 +38,8 @@ pub(crate) use metrics::{
     CertificateExpiry, Histogram, MessageCount, OfficeMetrics, OtherOffices, ProcessMetrics, RefusedConnections,
 };
 pub use metrics::{MemberMetrics, Metrics};
-pub(crate) use protocol::MAX_STATE_PART_BYTES;
 pub use protocol::{Completion, Lease, MAX_LINE_BYTES, MAX_PUT_PART_BYTES, OfficeTerms, Reply, Request, RequestError};
+pub(crate) use protocol::{Effort, MAX_STATE_PART_BYTES};
 pub use right::Right;
 pub(crate) use right::{NOT_PERMITTED, Rights};
 pub use state::{StateInfo, StatePart, StoredState};

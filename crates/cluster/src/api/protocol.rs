@@ -257,6 +257,36 @@ impl Request {
     }
 }
 
+/// How much work an answer is. A node does a bounded amount in each pass of its loop, and in each turn of its core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effort {
+    /// It concerns one office, or nothing.
+    Small,
+    /// A part of a state.
+    Bytes,
+    /// It may concern all offices.
+    Offices,
+    /// All offices, and all that was counted.
+    Everything,
+}
+
+impl Request {
+    /// How much work its answer is.
+    pub(crate) fn effort(&self) -> Effort {
+        match self {
+            Request::Metrics => Effort::Everything,
+            Request::Status
+            | Request::Offices { .. }
+            | Request::States { .. }
+            | Request::Trace { .. }
+            | Request::History { office: None }
+            | Request::Watch { office: None } => Effort::Offices,
+            Request::GetState { .. } => Effort::Bytes,
+            _ => Effort::Small,
+        }
+    }
+}
+
 /// A reply of the node, such as `{"type":"done"}`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::api::Request;
+use crate::api::{Effort, Request};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
 use crate::core::normalise::Normalise;
@@ -15,6 +15,8 @@ const MAX_PENDING: usize = 20_000;
 const MAX_PENDING_PER_CLIENT: usize = 2_560;
 /// The weight of a read of all offices.
 const FULL_READ_WEIGHT: usize = 512;
+/// The weight of a read of a part of a state: up to 256 KiB are copied and put into text.
+const BYTES_WEIGHT: usize = 32;
 /// Reads of about this weight are answered in one turn.
 const MAX_ANSWERED_PER_TURN: usize = 512;
 
@@ -30,13 +32,13 @@ pub(super) enum Reader {
 impl Reader {
     /// The client, and how much its read weighs.
     fn weight(&self) -> Option<(ClientId, usize)> {
-        match self {
-            Reader::Client(client, Request::Status | Request::Offices { .. } | Request::Watch { office: None }) => {
-                Some((*client, FULL_READ_WEIGHT))
-            }
-            Reader::Client(client, _) => Some((*client, 1)),
-            Reader::Watchers => None,
-        }
+        let Reader::Client(client, request) = self else { return None };
+        let weight = match request.effort() {
+            Effort::Small => 1,
+            Effort::Bytes => BYTES_WEIGHT,
+            Effort::Offices | Effort::Everything => FULL_READ_WEIGHT,
+        };
+        Some((*client, weight))
     }
 }
 
@@ -229,6 +231,18 @@ mod tests {
         }
         assert_eq!(turn(&mut reads, now), (1, 1));
         assert_eq!((reads.next_timeout(now), reads.has_pending(ClientId(2))), (Timestamp::NEVER, false));
+    }
+
+    /// A state is up to 256 KiB in each part, and a list of states has a thousand rows.
+    #[test]
+    fn a_turn_answers_few_reads_that_are_much_work() {
+        let mut reads = Reads::new(7);
+        (0..40).for_each(|_| ask(&mut reads, 1, Request::GetState { office: "a".to_string(), offset: 0 }));
+        (0..2).for_each(|_| ask(&mut reads, 2, Request::States { after: None }));
+        reads.confirm(reads.last_number());
+        for expected in [16, 16, 9, 1] {
+            assert_eq!(turn(&mut reads, Timestamp(1)).0, expected);
+        }
     }
 
     #[test]

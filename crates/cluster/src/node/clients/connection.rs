@@ -12,7 +12,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::ClientEvent;
 use super::descriptors::{Disposer, MAX_PASSED};
-use crate::api::{MAX_LINE_BYTES, Reply, Request, RequestError};
+use crate::api::{Effort, MAX_LINE_BYTES, Reply, Request, RequestError};
 use crate::clock::Timestamp;
 use crate::core::ClientId;
 use crate::node::peer_credentials::{PeerCredentials, SocketGroup, who_has};
@@ -23,6 +23,8 @@ pub(super) const MAX_REQUEST_BYTES: usize = 64 * 1024;
 pub(super) const MAX_WORK_PER_CLIENT: usize = 16;
 /// The most work for all programs in one pass: renewals wait for the pass to end.
 pub(super) const MAX_WORK_PER_PASS: usize = 64;
+/// The most bytes that are read from one program in one pass. A line without an end is no request, and costs time as well.
+pub(super) const MAX_BYTES_PER_PASS: usize = 2 * MAX_REQUEST_BYTES;
 /// The node reads no further requests of a program that has this many bytes unread.
 pub(super) const UNREAD_SOFT_LIMIT: usize = 256 * 1024;
 /// A program with more bytes unread is disconnected. There is room for updates of ten thousand offices at once.
@@ -84,14 +86,15 @@ impl Client {
         events: &mut Vec<ClientEvent>,
     ) -> usize {
         let reserved = budget.saturating_sub(MAX_WORK_PER_CLIENT);
+        let mut allowance = MAX_BYTES_PER_PASS;
         while budget > reserved {
             if self.unread() >= UNREAD_SOFT_LIMIT {
                 break;
             }
-            let Some(line) = self.next_line(disposer) else { break };
+            let Some(line) = self.next_line(&mut allowance, disposer) else { break };
             self.heard_at = now;
             let request = read_request(&line);
-            budget = budget.saturating_sub(request.as_ref().map_or(1, work_of));
+            budget = budget.saturating_sub(request.as_ref().map_or(1, |request| work_of(request.effort())));
             match request {
                 // The connection ends, so that programs that try again and again leave the reserved ones free.
                 Ok(Request::Campaign { .. } | Request::Watch { .. }) if self.is_restricted => {
@@ -110,11 +113,12 @@ impl Client {
                 Err(problem) => drop(self.queue_reply(&error_reply("bad-request", problem))),
             }
         }
-        budget
+        // Who sends that much has had its share, whatever it was.
+        if allowance == 0 { budget.min(reserved) } else { budget }
     }
 
-    /// The next complete line, without its end.
-    fn next_line(&mut self, disposer: &Disposer) -> Option<Vec<u8>> {
+    /// The next complete line, without its end. Reads no more than `allowance` for it.
+    fn next_line(&mut self, allowance: &mut usize, disposer: &Disposer) -> Option<Vec<u8>> {
         let mut scanned = 0;
         loop {
             if let Some(end) = self.input[scanned..].iter().position(|byte| *byte == b'\n') {
@@ -137,9 +141,10 @@ impl Client {
                 // The content of the line does not matter for the error.
                 return Some(vec![b' '; MAX_REQUEST_BYTES + 1]);
             }
-            if !self.read(disposer) {
+            if *allowance == 0 || !self.read(disposer) {
                 return None;
             }
+            *allowance = allowance.saturating_sub(self.input.len() - scanned);
         }
     }
 
@@ -242,17 +247,13 @@ fn error_reply(code: &str, message: String) -> Reply {
     Reply::Error(RequestError { code: code.to_string(), message })
 }
 
-/// How much work a request is, counted in small ones. One that concerns all offices is a client's share of a pass.
-fn work_of(request: &Request) -> usize {
-    match request {
-        Request::Metrics => MAX_WORK_PER_PASS,
-        Request::Status
-        | Request::Offices { .. }
-        | Request::States { .. }
-        | Request::Trace { .. }
-        | Request::History { office: None }
-        | Request::Watch { office: None } => MAX_WORK_PER_CLIENT,
-        _ => 1,
+/// How much work a request is, counted in small ones.
+fn work_of(effort: Effort) -> usize {
+    match effort {
+        Effort::Small => 1,
+        Effort::Bytes => MAX_WORK_PER_CLIENT / 4,
+        Effort::Offices => MAX_WORK_PER_CLIENT,
+        Effort::Everything => MAX_WORK_PER_PASS,
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream as StdStream;
 
 use mio::{Events, Poll};
 
-use super::connection::{MAX_REQUEST_BYTES, MAX_UNREAD, MAX_WORK_PER_CLIENT, MAX_WORK_PER_PASS};
+use super::connection::{MAX_BYTES_PER_PASS, MAX_REQUEST_BYTES, MAX_UNREAD, MAX_WORK_PER_CLIENT, MAX_WORK_PER_PASS};
 use super::descriptors::MAX_PASSED;
 use super::*;
 
@@ -113,6 +113,31 @@ fn clients_that_ask_too_much_together_take_turns() {
     }
     assert_eq!(asked.len(), CONNECTIONS, "everybody had a turn: {asked:?}");
     assert!(asked.values().all(|count| *count == MAX_WORK_PER_CLIENT), "{asked:?}");
+}
+
+/// However fast somebody fills the socket, a pass ends.
+#[test]
+fn a_line_without_an_end_is_read_a_part_at_a_time() {
+    let mut harness = Harness::open();
+    let mut endless = harness.connect();
+    while harness.clients.count() == 0 {
+        harness.pass(TIMEOUT);
+    }
+    endless.set_nonblocking(true).expect("it is a socket");
+    let mut written = 0;
+    while let Ok(count) = endless.write(&[b'x'; 4096]) {
+        written += count;
+    }
+    assert!(written > MAX_BYTES_PER_PASS + 4096, "the socket has room for {written} bytes only");
+    assert_eq!(ids(&harness.pass(TIMEOUT)), []);
+    let client = harness.clients.slots[0].as_ref().expect("it is connected");
+    let waiting = rustix::io::ioctl_fionread(&client.stream).expect("it is a socket");
+    assert!(waiting > 0, "everything was read in one pass");
+    assert_eq!(harness.clients.due(), Timestamp::ZERO, "the rest follows at once");
+    assert_eq!(ids(&harness.pass(TIMEOUT)), []);
+    endless.set_nonblocking(false).expect("it is a socket");
+    endless.write_all(format!("\n{LEADER}").as_bytes()).expect("the node has read");
+    assert_eq!(ids(&harness.events()).len(), 1, "what follows is a request again");
 }
 
 #[test]
