@@ -154,8 +154,10 @@ pub(crate) struct Core {
     now: Timestamp,
     /// Wall-clock time. It is only displayed, never used for decisions.
     unix_ms: u64,
-    /// When the core asked to be called.
+    /// When the core asked to be called, apart from questions.
     next_timeout: Timestamp,
+    /// Whether there are questions that no turn has looked at yet.
+    has_questions: bool,
     next_heartbeat: Timestamp,
     liveness: Liveness,
     elections: Elections,
@@ -185,6 +187,7 @@ impl Core {
             now,
             unix_ms: 0,
             next_timeout: Timestamp::NEVER,
+            has_questions: false,
             next_heartbeat: now,
             liveness: Liveness::new(settings.own, settings.incarnation, health),
             elections: Elections::new(settings.own, shared, health),
@@ -221,7 +224,7 @@ impl Core {
 
     /// When to call [`Core::handle_timeout`] at the latest.
     pub(crate) fn poll_timeout(&self) -> Timestamp {
-        self.next_timeout
+        if self.has_questions { self.now } else { self.next_timeout }
     }
 
     /// Sets the wall-clock time, for display.
@@ -293,9 +296,10 @@ impl Core {
     /// A client asked for something that changes nothing ([`Request::right`] is `None`). What many clients ask is
     /// answered in one turn, which is due at once.
     pub(crate) fn handle_question(&mut self, client: ClientId, request: Request, now: Timestamp) {
-        self.advance_clock(now);
+        // Whether the core was called late is judged by what was due, in that turn.
+        self.now = self.now.max(now);
         self.dispatch_request(client, request);
-        self.next_timeout = self.now;
+        self.has_questions = true;
     }
 
     /// A client's connection has ended.

@@ -267,5 +267,6 @@ impl Core {
         let (requests, known) = parts.requests();
         let times = times.into_iter().chain([requests.poll_timeout(&known, &context)]);
         self.next_timeout = times.min().unwrap_or(Timestamp::NEVER);
+        self.has_questions = false;
     }
 }

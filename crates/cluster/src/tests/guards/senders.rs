@@ -369,10 +369,11 @@ fn voters_whose_terms_are_far_apart_meet_again() {
         disk.set_hard_state(eraftpb::HardState { term, commit: 100, ..Default::default() });
         disk
     };
-    for terms in [[1, 5 << 32], [5 << 32, 1], [2 + (1 << 32), 1]] {
+    // A lie of some seconds takes some seconds; one of minutes, minutes.
+    for (terms, seconds) in [([1, 5 << 32], 20), ([5 << 32, 1], 20), ([2 + (1 << 32), 1], 20), ([1, 100 << 32], 115)] {
         let nodes = [1, 2].into_iter().zip(terms).map(|(node, term)| (config(node, &ROLES), disk(term)));
         let mut cluster = TestCluster::with_disks(nodes.collect());
-        cluster.advance_ms(20_000);
+        cluster.advance_ms(seconds * 1_000);
         assert!(cluster.arbiter_leader(1).is_some(), "{terms:?}");
         assert_eq!(cluster.arbiter_leader(1), cluster.arbiter_leader(2), "{terms:?}");
     }

@@ -43,6 +43,13 @@ pub(crate) struct Campaign {
     held_votes: Vec<(Timestamp, eraftpb::Message)>,
 }
 
+impl Campaign {
+    /// The delay between attempts starts again with the shortest.
+    pub(super) fn begin_again(&mut self) {
+        (self.at, self.attempts) = (None, 0);
+    }
+}
+
 impl Consensus {
     /// The leader failed, or there never was one: schedules a campaign of the voter at `position` in the order.
     pub(crate) fn schedule_campaign(&mut self, position: u32, after: Duration, now: Timestamp) {
@@ -61,7 +68,7 @@ impl Consensus {
     pub(crate) fn campaign_if_due(&mut self, position: u32, is_allowed: bool, now: Timestamp) {
         self.campaign.held_votes.retain(|(until, _)| *until > now);
         if self.leader().is_some() {
-            (self.campaign.at, self.campaign.attempts) = (None, 0);
+            self.campaign.begin_again();
             return;
         }
         let Some(at) = self.campaign.at else {

@@ -213,6 +213,8 @@ impl Consensus {
     pub(crate) fn approach_term(&mut self) {
         if self.max_term() > self.term() {
             self.node.raft.become_follower(self.max_term(), INVALID_ID);
+            // The next refusal tells how far it still is.
+            self.campaign.begin_again();
         }
     }
 
