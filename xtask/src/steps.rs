@@ -144,6 +144,14 @@ pub(crate) const FIX: &[Step] = &[
         }]),
     },
     Step {
+        name: "words",
+        about: "hashes the words of the papers' texts, which are in the folder HUSTINGS_TEXTS",
+        work: Work::Cargo(&[Call {
+            arguments: &["test", "-p", "hustings-papers", "--lib", "--quiet", "the_words_are_those_of_the_texts"],
+            environment: &[(REGENERATE, "1")],
+        }]),
+    },
+    Step {
         name: "lock",
         about: "brings the lock files of the proof and the fuzzers up to date",
         work: Work::Cargo(&[

@@ -3,6 +3,7 @@
 use crate::common;
 
 use std::fs;
+use std::path::Path;
 
 use common::{binary, inside, repository};
 use serde_json::Value;
@@ -136,6 +137,13 @@ fn a_paper_of_the_users_own_is_compared_with_experiments_beside_it() {
     assert_eq!((planted.code, planted.out.as_str()), (0, "an error behind any row changes its verdict\n"));
 }
 
+/// Copies what the paper of the documentation names into this folder.
+fn copy_beside(folder: &Path) {
+    for name in ["two-ways.toml", "article.txt"] {
+        fs::copy(repository().join("docs/own-paper").join(name), folder.join(name)).expect("a copy");
+    }
+}
+
 /// A row that cannot fail is named, and the exit code says so.
 #[test]
 fn a_row_that_cannot_fail_is_found() {
@@ -144,7 +152,7 @@ fn a_row_that_cannot_fail_is_found() {
     let always = text.replace("by = \"ids\", ", "").replace("within = [0, 0.99]", "within = [-1e9, 1e9]");
     let always = always.lines().filter(|line| !line.starts_with("because")).collect::<Vec<_>>().join("\n");
     fs::write(folder.path().join("paper.toml"), always).expect("it can be written");
-    fs::copy(repository().join("docs/own-paper/two-ways.toml"), folder.path().join("two-ways.toml")).expect("a copy");
+    copy_beside(folder.path());
     let file = folder.path().join("paper.toml").display().to_string();
     let ran = inside(&["papers", &file, "--plant-errors"]);
     assert_eq!(ran.code, 1, "{}", ran.out);
@@ -164,7 +172,7 @@ fn a_wrong_paper_is_refused_with_its_place() {
         (text.replace("shape = \"ring\"", "shape = \"cube\""), "unknown variant `cube`"),
         ("#".repeat((4 << 20) + 1), "the file is too long"),
     ];
-    fs::copy(repository().join("docs/own-paper/two-ways.toml"), folder.path().join("two-ways.toml")).expect("a copy");
+    copy_beside(folder.path());
     for (text, part) in cases {
         let file = folder.path().join("paper.toml");
         fs::write(&file, text).expect("it can be written");
@@ -197,7 +205,13 @@ fn a_bundle_is_reproduced_bit_for_bit() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
     assert!(fs::read(path("again.tar")).expect("it is written") == bytes, "{command} writes other bytes");
     let manifest = fs::read_to_string(path("bundle/MANIFEST.csv")).expect("it has a manifest");
-    for name in ["papers/own-paper.toml", "papers/two-ways.toml", "report/index.html", "report/data/two-ways.csv"] {
+    for name in [
+        "papers/own-paper.toml",
+        "papers/article.txt",
+        "papers/two-ways.toml",
+        "report/index.html",
+        "report/data/two-ways.csv",
+    ] {
         let length = fs::metadata(path("bundle").join(name)).unwrap_or_else(|error| panic!("{name}: {error}")).len();
         assert!(manifest.contains(&format!("{name},{length},")), "{name} is not in:\n{manifest}");
     }

@@ -37,6 +37,10 @@ pub fn write(
     for comparison in comparisons {
         let name = format!("papers/{}.toml", comparison.paper.name);
         entries.push((name, published::source(comparison.paper).as_bytes().to_vec()));
+        // The words of a text can be checked without the text, which may not be ours to publish.
+        if let Some((name, words)) = published::words_file(comparison.paper) {
+            entries.push((format!("papers/{name}"), words.into_bytes()));
+        }
     }
     for results in cache.all() {
         if let Some(text) = &results.file {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use hustings_papers::comparison::{
-    DisplayValue, Finding, ItemComparison, PaperComparison, ResultCache, Verdict, experiments, number,
-    rows_that_cannot_fail,
+    DisplayValue, Finding, ItemComparison, Origin, PaperComparison, ResultCache, Verdict, experiments, number,
+    rows_that_cannot_fail, tally,
 };
 use hustings_papers::published::{self, Paper};
 use hustings_papers::{bundle, report};
@@ -248,8 +248,9 @@ fn item(compared: &ItemComparison, console: &mut Console<'_>) -> Result<(), Fail
                 cell(&finding.formula),
                 cell(&finding.measured),
             );
+            let ours = if finding.origin() == Origin::OwnClaim { " (ours)" } else { "" };
             table.add_row([
-                finding.label.clone(),
+                format!("{}{ours}", finding.label),
                 published,
                 formula,
                 measured,
@@ -295,20 +296,24 @@ fn lines(table: &Table, console: &mut Console<'_>) -> Result<(), Failure> {
 
 fn summary(comparisons: &[PaperComparison], console: &mut Console<'_>) -> Result<(), Failure> {
     for comparison in comparisons {
-        let counts: Vec<String> = Verdict::ALL
-            .into_iter()
-            .map(|verdict| (comparison.count(verdict), verdict))
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, verdict)| format!("{count} {verdict}"))
-            .collect();
+        let one = std::slice::from_ref(comparison);
+        let counts: Vec<String> = Origin::ALL.into_iter().filter_map(|origin| counts(one, origin)).collect();
         let paint = if comparison.is_settled() { Paint::Good } else { Paint::Bad };
         let name = paint.on(&format!("{:<9}", comparison.paper.name), console.colour);
-        writeln!(console.out, "{name}  {}", counts.join(", "))?;
+        writeln!(console.out, "{name}  {}", counts.join("; "))?;
         for (compared, finding) in open(comparison) {
             writeln!(console.out, "  open: {}, {}", compared.item.id, finding.label)?;
         }
     }
     Ok(())
+}
+
+/// `printed: 18 equal, 9 explained`, or nothing if there is none of this origin.
+fn counts(comparisons: &[PaperComparison], origin: Origin) -> Option<String> {
+    let counts = Verdict::ALL.map(|verdict| (tally(comparisons, origin, verdict), verdict));
+    let some = counts.into_iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = some.map(|(count, verdict)| format!("{count} {verdict}")).collect();
+    (!words.is_empty()).then(|| format!("{}: {}", origin.name(), words.join(", ")))
 }
 
 fn open(comparison: &PaperComparison) -> impl Iterator<Item = (&ItemComparison, &Finding)> {
@@ -337,6 +342,8 @@ fn to_json(comparisons: &[PaperComparison]) -> Value {
             "what": finding.label,
             "published": shown(&finding.published),
             "test": finding.test.as_ref().map(|test| &test.text),
+            "quote": finding.quote,
+            "origin": finding.origin().name(),
             "choice": finding.choice,
             "formula": shown(&finding.formula),
             "measured": shown(&finding.measured),

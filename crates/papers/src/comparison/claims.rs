@@ -15,7 +15,10 @@ use crate::stats::{Estimate, Summary, factor_fit, linear_fit, paired_ratio};
 pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<Vec<Finding>, CompareError> {
     let finding = |claim: &Claim| {
         let name = claim.experiment.as_deref().or(item.experiment.as_deref());
-        finding(claim, name, cache).map_err(|error| CompareError {
+        let found = finding(claim, name, cache);
+        // A claim of the paper in an item of ours is a quotation.
+        let is_ours = claim.ours || item.ours && claim.quote.is_none();
+        found.map(|found| Finding { is_printed: !is_ours, ..found }).map_err(|error| CompareError {
             place: format!("claim `{}`: {}", claim.says, error.place),
             problem: error.problem,
         })
@@ -63,6 +66,8 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
         verdict,
         reasons,
         choice: claim.choice.clone(),
+        quote: claim.quote.clone(),
+        is_printed: true,
         sample: sample(&parts),
     })
 }

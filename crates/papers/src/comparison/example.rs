@@ -38,7 +38,11 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
     let mut findings = Vec::new();
     for step in &example.steps {
         let (finding, here) = compare(step, sent, &run.ids)?;
-        findings.push(Finding { sample: sample(&[(&results.table, &[row])]), ..finding });
+        findings.push(Finding {
+            sample: sample(&[(&results.table, &[row])]),
+            is_printed: !item.ours,
+            ..finding
+        });
         described.extend(here);
     }
     if example.whole {
@@ -49,6 +53,8 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
             published: Some(DisplayValue::text(format!("{} messages", described.len()))),
             test: None,
             choice: None,
+            quote: None,
+            is_printed: !item.ours,
             sample: sample(&[(&results.table, &[row])]),
             formula: None,
             measured: Some(DisplayValue::text(format!("{} messages", sent.len()))),
@@ -142,6 +148,8 @@ fn compare<'a>(
         published: Some(DisplayValue::text(step.sends.iter().map(|line| drawn(line)).collect::<Vec<_>>().join("; "))),
         test: None,
         choice: None,
+        quote: None,
+        is_printed: true,
         sample: String::new(),
         formula: None,
         measured: Some(DisplayValue::text(format!(

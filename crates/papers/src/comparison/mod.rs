@@ -15,6 +15,7 @@ mod record;
 mod result_cache;
 mod rows;
 mod sample;
+mod tally;
 mod trace_facts;
 mod winners;
 mod words;
@@ -29,6 +30,7 @@ pub use figures::Figure;
 use plant::Plant;
 pub use plant::rows_that_cannot_fail;
 pub use result_cache::{ResultCache, Results};
+pub use tally::{Origin, tally};
 pub use winners::WinnersTable;
 
 use crate::published::{self, Item, Paper, ReasonKind};
@@ -52,6 +54,10 @@ pub struct Finding {
     pub reasons: Vec<AppliedReason>,
     /// Why a claim is tested against this threshold, if the paper gives none.
     pub choice: Option<String>,
+    /// The words of the paper that make a claim.
+    pub quote: Option<String>,
+    /// Whether the paper has it: prints the number or the step, or makes the claim.
+    pub is_printed: bool,
     /// The runs it is measured on: sizes, bandwidths and how many.
     pub sample: String,
 }
@@ -179,6 +185,7 @@ impl CompareError {
 impl PaperComparison {
     /// Compares a paper. Items that take minutes are skipped unless `large` is set.
     pub fn of(paper: &'static Paper, cache: &ResultCache, large: bool) -> Result<PaperComparison, CompareError> {
+        published::check_quotations(paper)?;
         let items = paper.items.iter().filter(|item| large || !item.large);
         let compare = |item| {
             ItemComparison::of(item, cache).map_err(|error| CompareError {

@@ -108,6 +108,8 @@ impl GridCell<'_> {
             label: self.label(),
             test: None,
             choice: None,
+            quote: None,
+            is_printed: published.is_some() && !self.item.ours,
             published: published.zip(printed).map(|(formula, value)| DisplayValue::formula(formula.text(), value)),
             formula: formula.zip(computed).map(|(formula, value)| DisplayValue::formula(formula.text(), value)),
             measured: Some(measure),

@@ -1,3 +1,5 @@
+mod refused;
+
 use super::*;
 use crate::table::{Heading, Table, Values};
 

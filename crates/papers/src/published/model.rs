@@ -36,12 +36,25 @@ pub struct Paper {
     pub url: Option<String>,
     /// The year in which it appeared.
     pub year: Option<u16>,
+    /// A file beside this one: the text of the paper, or the hashes of its words. Quotations are checked against it.
+    pub text: Option<String>,
     /// The published tables, figures, examples and claims.
     #[serde(rename = "item")]
     pub items: Vec<Item>,
-    /// The text of the file.
+    /// Where it was read.
     #[serde(skip)]
+    pub(crate) file: PaperFile,
+}
+
+/// The file of a paper.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct PaperFile {
+    /// Its path, for errors.
+    pub(crate) path: String,
+    /// Its contents.
     pub(crate) source: String,
+    /// The text of the paper, or the hashes of its words.
+    pub(crate) words: Option<String>,
 }
 
 /// A table, figure, example, formula or claim of a paper.
@@ -222,8 +235,13 @@ impl ReasonKind {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The claim in short.
+    /// The claim in short, in our words.
     pub says: String,
+    /// The words of the paper that say it, with `…` for those left out.
+    pub quote: Option<String>,
+    /// Whether it is not in the paper, but ours.
+    #[serde(default)]
+    pub ours: bool,
     /// The experiment, unless it is that of the item.
     pub experiment: Option<String>,
     /// The test.

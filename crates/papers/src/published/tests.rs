@@ -99,3 +99,34 @@ fn every_record_is_of_a_paper() {
         }
     }
 }
+
+/// The files of hashes are those of the texts in this folder, which is not part of the project. `HUSTINGS_REGENERATE=1`
+/// writes them: `cargo xtask fix words`.
+const TEXTS: &str = "HUSTINGS_TEXTS";
+
+/// A text is that of a paper if it has the first words of its title.
+const TITLE_WORDS: usize = 4;
+
+#[test]
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn the_words_are_those_of_the_texts() {
+    let Some(folder) = std::env::var_os(TEXTS) else {
+        eprintln!("SKIPPED: {TEXTS} names no folder with the texts of the papers");
+        return;
+    };
+    let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file());
+    let texts: Vec<String> = files.map(|path| bounded(&path).unwrap()).collect();
+    for paper in all() {
+        let title = paper.title.split_whitespace().take(TITLE_WORDS).collect::<Vec<_>>().join(" ");
+        let is_its = |text: &&String| Phrases::of(text).missing(&title).is_none();
+        let found: Vec<&String> = texts.iter().filter(is_its).collect();
+        let [text] = found[..] else { panic!("{}: {} texts begin with `{title}`", paper.name, found.len()) };
+        let path = format!("{}/published/words/{}.txt", env!("CARGO_MANIFEST_DIR"), paper.name);
+        let words = Phrases::of(text).file();
+        if std::env::var_os("HUSTINGS_REGENERATE").is_some_and(|value| value == "1") {
+            std::fs::write(&path, words).unwrap();
+        } else {
+            assert!(words == std::fs::read_to_string(&path).unwrap(), "{path}: HUSTINGS_REGENERATE=1 writes it");
+        }
+    }
+}

@@ -27,6 +27,10 @@ pub(super) fn findings(comparisons: &[PaperComparison]) -> Result<Table, TableEr
     texts("item", "item of the paper", &|row| Some(row.1.to_string()))?;
     texts("place", "place in the paper", &|row| Some(row.2.to_string()))?;
     texts("what", "number, claim or step", &|row| Some(row.3.label.clone()))?;
+    texts("origin", "printed, derived by us, shown, claims, or claims of ours", &|row| {
+        Some(row.3.origin().name().into())
+    })?;
+    texts("quote", "the words of the paper that make a claim", &|row| row.3.quote.clone())?;
     texts("verdict", "equal, explained, yes, no, undecided, shown or open", &|row| Some(row.3.verdict.to_string()))?;
     let shown = |of: &Option<DisplayValue>| of.as_ref().map(|shown| shown.text.clone());
     texts("published_text", "published value as text", &|row| shown(&row.3.published))?;

@@ -69,8 +69,9 @@ fn opening(out: &mut String, comparisons: &[PaperComparison]) {
          confirm or refute a claim; <b>undecided</b>: the 95 % confidence interval contains the threshold. \
          <b>shown</b>: the paper prints no value; this is the one recorded with this version of the program. <b>open</b>: the difference is not explained. \
          Parentheses contain 95 % confidence intervals of the mean; below each row are the sizes, the bandwidths and the number \
-         of its runs. <span class=\"ours\">ours</span> marks studies \
-         that a paper suggests but does not contain, and drawings that are missing in it.</p>\n</header>\n",
+         of its runs. Words in quotation marks are \
+         those of the paper. <span class=\"ours\">ours</span> marks what the paper does not have: claims of ours, studies \
+         that it suggests, and drawings that are missing in it.</p>\n</header>\n",
     );
 }
 
@@ -164,7 +165,7 @@ fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
     let notes = notes(compared);
     let columns = columns(compared);
     let is_claims_only = compared.findings.iter().all(|finding| finding.test.is_some());
-    let first = if is_claims_only { "published" } else { "" };
+    let first = if is_claims_only { "claim" } else { "" };
     let _ = write!(out, "<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\">{first}</th>");
     let class = |is_text: bool| if is_text { " class=\"words\"" } else { "" };
     for column in &columns {
@@ -177,7 +178,8 @@ fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
         } else {
             format!(" <span class=\"sample\">{}</span>", escape(&finding.sample))
         };
-        let _ = write!(out, "<tr><th scope=\"row\">{}{sample}</th>", escape(&finding.label));
+        let _ =
+            write!(out, "<tr><th scope=\"row\">{}{}{sample}</th>", escape(&finding.label), summary::source(finding));
         for shown in columns.iter().map(|column| column.of(finding)) {
             let mut text = shown.map_or_else(String::new, |shown| escape(&shown.text));
             if let (Some(test), Some(choice), true) = (&finding.test, &finding.choice, shown == finding.test.as_ref()) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::columns::{Column, columns};
 use super::notes::{marks, notes};
-use crate::comparison::{ItemComparison, PaperComparison, WinnersTable};
+use crate::comparison::{ItemComparison, Origin, PaperComparison, WinnersTable};
 
 /// A column with longer cells wraps its lines.
 const MAX_UNWRAPPED: usize = 16;
@@ -52,7 +52,8 @@ fn one(out: &mut String, comparison: &PaperComparison, compared: &ItemComparison
         }
         let text = |column: &Column| column.of(finding).map_or_else(String::new, |shown| escaped(&shown.text));
         let cells: String = columns.iter().map(|column| format!(" & {}", text(column))).collect();
-        let _ = writeln!(out, "    {}{cells} & {verdict} \\\\", escaped(&finding.label));
+        let ours = if finding.origin() == Origin::OwnClaim { " (ours)" } else { "" };
+        let _ = writeln!(out, "    {}{ours}{cells} & {verdict} \\\\", escaped(&finding.label));
     }
     let _ = writeln!(out, "    \\bottomrule\n  \\end{{tabularx}}");
     for (reason, number) in notes.iter().zip(1..) {

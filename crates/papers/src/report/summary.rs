@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hustings_text::svg::escape;
 
 use super::html::{badge, display_name};
-use crate::comparison::{AppliedReason, Finding, ItemComparison, PaperComparison, Verdict};
+use crate::comparison::{AppliedReason, Finding, ItemComparison, Origin, PaperComparison, Verdict, tally};
 
 /// A finding with its paper and item.
 type Found<'a> = (&'a PaperComparison, &'a ItemComparison, &'a Finding);
@@ -29,21 +29,38 @@ pub(super) fn write(out: &mut String, comparisons: &[PaperComparison]) {
 
 /// The result in a few sentences.
 fn sentences(out: &mut String, comparisons: &[PaperComparison]) {
-    let count = |verdict: Verdict| comparisons.iter().map(|comparison| comparison.count(verdict)).sum::<usize>();
-    let [equal, explained, yes, no, undecided, _, open] = Verdict::ALL.map(count);
+    let count = |origin: Origin| Verdict::ALL.map(|verdict| tally(comparisons, origin, verdict));
+    let [equal, explained, ..] = count(Origin::Printed);
+    let derived: usize = count(Origin::Derived).iter().sum();
+    let shown: usize = count(Origin::Shown).iter().sum();
+    let [_, _, yes, no, undecided, ..] = count(Origin::Claim);
+    let [_, _, own_yes, own_no, own_undecided, ..] = count(Origin::OwnClaim);
+    let open: usize = comparisons.iter().map(|comparison| comparison.count(Verdict::Open)).sum();
     let _ = writeln!(
         out,
-        "<p class=\"lead\">Of {} printed numbers and steps, <b>{equal} are measured as printed</b> and {explained} differ \
-         for reasons that add up to the difference. Of {} claims, <b>{yes} hold</b>, <b>{no} do not</b>, and {undecided} \
-         cannot be decided with these runs. {}</p>",
+        "<p class=\"lead\">Of {} numbers and steps that the papers print, <b>{equal} are measured as printed</b> and \
+         {explained} differ for reasons that add up to the difference. Of {} claims that they make, <b>{yes} hold</b>, \
+         <b>{no} do not</b>, and {undecided} cannot be decided with these runs. Counted apart: {derived} numbers and steps \
+         that we derived, {} claims of ours ({own_yes} hold), and {shown} values that are only shown, because nothing is \
+         printed. {}</p>",
         equal + explained,
         yes + no + undecided,
+        own_yes + own_no + own_undecided,
         match open {
             0 => "Nothing is left unexplained.".to_string(),
             1 => "<b>One difference is not explained.</b>".to_string(),
             _ => format!("<b>{open} differences are not explained.</b>"),
         }
     );
+}
+
+/// Whose claim it is: the words of the paper, or a mark that it is ours.
+pub(super) fn source(finding: &Finding) -> String {
+    match &finding.quote {
+        Some(quote) => format!(" <q>{}</q>", escape(quote)),
+        None if finding.origin() == Origin::OwnClaim => " <span class=\"ours\">ours</span>".to_string(),
+        None => String::new(),
+    }
 }
 
 fn table(out: &mut String, comparisons: &[PaperComparison]) {
@@ -72,7 +89,8 @@ fn claims(out: &mut String, all: &[Found<'_>], verdict: Verdict, title: &str) {
     let _ = writeln!(out, "<details><summary>{title} <b>({})</b></summary>\n<ul>", matching.len());
     for (comparison, item, finding) in matching {
         let reason = finding.reasons.first().map_or_else(String::new, |reason| format!(": {}", escape(&reason.says)));
-        let _ = writeln!(out, "<li>{} “{}”{reason}</li>", link(comparison, item), escape(&finding.label));
+        let _ =
+            writeln!(out, "<li>{} {}{}{reason}</li>", link(comparison, item), escape(&finding.label), source(finding));
     }
     out.push_str("</ul></details>\n");
 }

@@ -11,6 +11,8 @@ fn comparison() -> PaperComparison {
         published: Some(DisplayValue::value(4.0)),
         test: None,
         choice: None,
+        quote: None,
+        is_printed: true,
         sample: "n = 5, 1 run".to_string(),
         formula: Some(DisplayValue::formula("n^2", 5.0)),
         measured: Some(DisplayValue::mean(5.5, Some((5.0, 6.0)))),
