@@ -64,6 +64,15 @@ pub(crate) fn probability_interval(successes: usize, trials: usize) -> (f64, f64
     (low, high)
 }
 
+/// The probability that chance alone puts a proportion as far from this probability as it is, on either side. `None` for
+/// 0 and 1, which leave nothing to chance.
+pub(crate) fn proportion_p_value(successes: usize, trials: usize, probability: f64) -> Option<f64> {
+    let n = trials as f64;
+    let error = (probability * (1.0 - probability) / n).sqrt();
+    // Many degrees of freedom are a normal distribution.
+    (error > 0.0).then(|| two_tails((successes as f64 / n - probability).abs() / error, usize::MAX))
+}
+
 /// The 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
@@ -74,9 +83,20 @@ pub(crate) struct Estimate {
     pub value: f64,
     /// Half of the width of the interval; `None` without degrees of freedom.
     pub margin: Option<f64>,
+    /// The degrees of freedom.
+    pub freedom: usize,
 }
 
 impl Estimate {
+    /// The probability that chance alone puts the estimate as far from this value as it is, on either side. `None` if
+    /// it does not depend on chance: without degrees of freedom, or if nothing varies.
+    pub(crate) fn p_value(&self, value: f64) -> Option<f64> {
+        /// Less is a rounding error.
+        const LEAST: f64 = 1e-9;
+        let margin = self.margin.filter(|margin| *margin > LEAST * self.value.abs().max(1.0))?;
+        Some(two_tails((self.value - value).abs() / margin * t_quantile(self.freedom), self.freedom))
+    }
+
     /// The interval; the estimate itself if there is none.
     pub(crate) fn interval(&self) -> (f64, f64) {
         let margin = self.margin.unwrap_or(0.0);
@@ -105,7 +125,7 @@ pub(crate) fn linear_fit(points: &[(f64, f64)]) -> Option<Line> {
     let slope = xy / xx;
     let rest = sum(&|x, y| (y - slope * x) * (y - slope * x));
     let line = Line {
-        slope: Estimate { value: slope, margin: margin(rest, points.len().saturating_sub(2), xx) },
+        slope: estimate(slope, rest, points.len().saturating_sub(2), xx),
         intercept: mean_y - slope * mean_x,
         r_squared: explained(rest, yy),
     };
@@ -129,7 +149,7 @@ pub(crate) fn factor_fit(points: &[(f64, f64)]) -> Option<Factor> {
     let rest: f64 = points.iter().map(|(f, y)| (y - factor * f) * (y - factor * f)).sum();
     let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
     let yy: f64 = points.iter().map(|(_, y)| (y - mean_y) * (y - mean_y)).sum();
-    let estimate = Estimate { value: factor, margin: margin(rest, points.len().saturating_sub(1), ff) };
+    let estimate = estimate(factor, rest, points.len().saturating_sub(1), ff);
     factor.is_finite().then_some(Factor { factor: estimate, r_squared: explained(rest, yy) })
 }
 
@@ -143,8 +163,49 @@ pub(crate) fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     );
     let value = above / below;
     let rest: f64 = pairs.iter().map(|(above, below)| (above - value * below) * (above - value * below)).sum();
-    let margin = margin(rest, pairs.len().saturating_sub(1), count * below * below);
-    value.is_finite().then_some(Estimate { value, margin })
+    let estimate = estimate(value, rest, pairs.len().saturating_sub(1), count * below * below);
+    value.is_finite().then_some(estimate)
+}
+
+/// The difference of the means of two independent samples (Welch's interval). `None` without values.
+pub(crate) fn difference(first: &[f64], second: &[f64]) -> Option<Estimate> {
+    let (first, second) = (Summary::of(first.iter().copied())?, Summary::of(second.iter().copied())?);
+    let part = |sample: &Summary| sample.sd * sample.sd / sample.count as f64;
+    let (a, b) = (part(&first), part(&second));
+    let term = |part: f64, count: usize| if count > 1 { part * part / (count - 1) as f64 } else { 0.0 };
+    let below = term(a, first.count) + term(b, second.count);
+    // Rounded down: the interval is then wider, not narrower.
+    let freedom = if below > 0.0 { (((a + b) * (a + b) / below) as usize).max(1) } else { 0 };
+    let margin = (freedom > 0).then(|| t_quantile(freedom) * (a + b).sqrt());
+    Some(Estimate { value: first.mean - second.mean, margin, freedom })
+}
+
+/// An estimate, from the residual sum of squares, its degrees of freedom, and the divisor.
+fn estimate(value: f64, rest: f64, freedom: usize, below: f64) -> Estimate {
+    Estimate { value, margin: margin(rest, freedom, below), freedom }
+}
+
+/// The probability that Student's t is as far from 0 as this, on either side. For an odd number of degrees of freedom,
+/// that of one fewer, which is larger: so only square roots are needed.
+fn two_tails(t: f64, freedom: usize) -> f64 {
+    /// More degrees differ from a normal distribution in the fifth digit, and cost a term each.
+    const MAX_FREEDOM: usize = 20_000;
+    /// At least 2/π.
+    const ABOVE_TWO_BY_PI: f64 = 0.636_619_773;
+    let freedom = freedom.min(MAX_FREEDOM);
+    if freedom < 2 {
+        // Cauchy's distribution: an upper bound of its tails.
+        return (ABOVE_TWO_BY_PI / t).min(1.0);
+    }
+    let freedom = freedom - freedom % 2;
+    let (v, square) = (freedom as f64, t * t);
+    let (sine, cosine_squared) = (t / (v + square).sqrt(), v / (v + square));
+    let (mut term, mut sum) = (1.0, 1.0);
+    for k in 1..freedom / 2 {
+        term *= cosine_squared * (2 * k - 1) as f64 / (2 * k) as f64;
+        sum += term;
+    }
+    (1.0 - sine * sum).clamp(0.0, 1.0)
 }
 
 /// Half of the width of an interval, from the residual sum of squares, its degrees of freedom, and the divisor.
@@ -251,7 +312,41 @@ mod tests {
         near(factor.factor.value, 2.0);
         near(factor.factor.margin.unwrap(), 0.0);
         assert_eq!(factor_fit(&[(0.0, 1.0)]), None);
-        assert_eq!(factor_fit(&[(2.0, 1.0)]).unwrap().factor, Estimate { value: 0.5, margin: None });
+        assert_eq!(factor_fit(&[(2.0, 1.0)]).unwrap().factor, Estimate { value: 0.5, margin: None, freedom: 0 });
+    }
+
+    /// The probability beyond a quantile is what the quantile is of.
+    #[test]
+    fn tails_belong_to_the_quantiles() {
+        for freedom in [2, 4, 10, 120, 2000, 20_000] {
+            near(two_tails(t_quantile(freedom), freedom), 0.05);
+        }
+        // 1 % and 0.1 % at 10 degrees, from tables.
+        near(two_tails(3.169273, 10), 0.01);
+        near(two_tails(4.586894, 10), 0.001);
+        near(two_tails(0.0, 6), 1.0);
+        // Odd degrees, and one: never less than the truth.
+        assert!(two_tails(t_quantile(9), 9) > 0.05 && two_tails(t_quantile(1), 1) >= 0.05 - 1e-6);
+        assert_eq!(two_tails(0.0, 1), 1.0);
+    }
+
+    #[test]
+    fn an_estimate_knows_how_far_chance_carries_it() {
+        let estimate = Estimate { value: 5.0, margin: Some(t_quantile(10)), freedom: 10 };
+        near(estimate.p_value(5.0 + 3.169273).unwrap(), 0.01);
+        assert_eq!(estimate.p_value(8.0), estimate.p_value(2.0));
+        assert_eq!(Estimate { margin: None, ..estimate }.p_value(8.0), None);
+        assert_eq!(Estimate { margin: Some(0.0), ..estimate }.p_value(8.0), None, "nothing varies");
+    }
+
+    #[test]
+    fn differences_of_independent_samples_have_an_interval() {
+        // By hand: means 2 and 5, variances 1 and 4, 3 values each: 1/3 + 4/3, and (5/3)² / ((1/9 + 16/9) / 2) degrees.
+        let found = difference(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
+        assert_eq!((found.value, found.freedom), (-3.0, 2));
+        near(found.margin.unwrap(), t_quantile(2) * (5.0f64 / 3.0).sqrt());
+        assert_eq!(difference(&[1.0], &[3.0]).unwrap().margin, None);
+        assert_eq!(difference(&[], &[3.0]), None);
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Tests the claims of a paper against measured results.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::answer::{Answer, is_inside};
+use super::numbers::is_condition;
 use super::plant::Plant;
+use super::result::{TestResult, bounded, estimated, in_every_run, in_some_run, ranging};
 use super::rows::{parse, select};
 use super::sample::sample;
-use super::words::{conditions, in_words};
-use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number};
+use super::words::in_words;
+use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, units};
 use crate::published::{Claim, Filter, Item, Side, Test};
-use crate::stats::{Estimate, Summary, factor_fit, linear_fit, paired_ratio};
+use crate::stats::{Estimate, Summary, difference, factor_fit, linear_fit, paired_ratio, probability_interval};
 
 pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<Vec<Finding>, CompareError> {
     let finding = |claim: &Claim| {
@@ -35,25 +38,15 @@ pub(super) fn experiments(claim: &Claim) -> Vec<&Option<String>> {
     std::iter::once(&claim.experiment).chain(sides).collect()
 }
 
-/// The result of a test.
-struct TestResult {
-    /// `None` if the confidence interval contains the threshold.
-    holds: Option<bool>,
-    measured: DisplayValue,
-    /// The condition.
-    condition: String,
-}
-
 fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Finding, CompareError> {
     let tester = Tester { cache, name, used: RefCell::default() };
     let tested = tester.run(&claim.test)?;
     // A failed claim needs a reason, and a reason for a claim that holds is out of date.
-    let (verdict, reasons) = match (tested.holds, &claim.because) {
-        (Some(true), None) => (Verdict::Yes, Vec::new()),
-        (Some(false), Some(says)) => (Verdict::No, vec![because(says)]),
-        (Some(false), None) => (Verdict::Open, vec![because("the claim does not hold, and no reason is given")]),
-        (Some(true), Some(_)) => (Verdict::Open, vec![because("the claim holds, but a reason against it is given")]),
-        (None, says) => (Verdict::Undecided, says.iter().map(|says| because(says)).collect()),
+    let (verdict, reasons) = match (tested.answer.holds(), &claim.because) {
+        (true, None) => (Verdict::Yes, Vec::new()),
+        (false, Some(says)) => (Verdict::No, vec![because(says)]),
+        (false, None) => (Verdict::Open, vec![because("the claim does not hold, and no reason is given")]),
+        (true, Some(_)) => (Verdict::Open, vec![because("the claim holds, but a reason against it is given")]),
     };
     let used = tester.used.into_inner();
     let parts: Vec<_> = used.iter().map(|(results, rows)| (&results.table, rows.as_slice())).collect();
@@ -64,6 +57,7 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
         formula: None,
         measured: Some(tested.measured),
         verdict,
+        chance: tested.answer.chance(),
         reasons,
         choice: claim.choice.clone(),
         quote: claim.quote.clone(),
@@ -78,6 +72,16 @@ fn because(says: &str) -> AppliedReason {
 
 /// The results of an experiment, and some of its rows.
 type Selection = (Rc<Results>, Vec<usize>);
+
+/// Measured values, and the runs that they are from.
+struct Sample {
+    results: Rc<Results>,
+    rows: Vec<usize>,
+    values: Vec<f64>,
+}
+
+/// Values with their rows, by the values of columns.
+type Groups<T> = BTreeMap<Vec<String>, Vec<(usize, T)>>;
 
 /// Runs the test of one claim.
 struct Tester<'a, 'b> {
@@ -102,64 +106,73 @@ impl Tester<'_, '_> {
         Ok(selection)
     }
 
-    fn measured(&self, y: &str, filter: &Filter) -> Result<Vec<f64>, CompareError> {
-        let (results, rows) = self.select(None, filter)?;
-        self.cache.values(&results, &rows, &parse(y)?)
+    /// The measured values, or planted ones.
+    fn within(&self, y: &str, filter: &Filter, within: [f64; 2]) -> Result<Sample, CompareError> {
+        let Sample { results, rows, values } = self.measured(y, filter)?;
+        Ok(Sample { values: self.cache.plant().values(values, within), results, rows })
     }
 
-    /// The measured values, or planted ones.
-    fn within(&self, y: &str, filter: &Filter, within: [f64; 2]) -> Result<Vec<f64>, CompareError> {
-        Ok(self.cache.plant().values(self.measured(y, filter)?, within))
+    fn measured(&self, y: &str, filter: &Filter) -> Result<Sample, CompareError> {
+        let (results, rows) = self.select(None, filter)?;
+        let values = self.cache.values(&results, &rows, &parse(y)?)?;
+        Ok(Sample { results, rows, values })
     }
 
     fn run(&self, test: &Test) -> Result<TestResult, CompareError> {
         match test {
-            Test::Mean { y, filter, within } => {
-                let summary = Summary::of(self.within(y, filter, *within)?);
-                let mean = summary.map(|summary| Estimate { value: summary.mean, margin: summary.margin });
-                estimated(&format!("the mean of {}", in_words(y)), mean, *within)
-            }
+            Test::Mean { y, filter, within } => mean(y, &self.within(y, filter, *within)?, *within),
             Test::Max { y, filter, within } => {
-                let max = self.within(y, filter, *within)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+                let max = self.within(y, filter, *within)?.values.into_iter().fold(f64::NEG_INFINITY, f64::max);
                 let result = bounded(&format!("at most, {}", in_words(y)), DisplayValue::value(max), max, *within);
                 Ok(in_some_run(result, y, *within))
             }
             Test::Min { y, filter, within } => {
-                let min = self.within(y, filter, *within)?.into_iter().fold(f64::INFINITY, f64::min);
+                let min = self.within(y, filter, *within)?.values.into_iter().fold(f64::INFINITY, f64::min);
                 let result = bounded(&format!("at least, {}", in_words(y)), DisplayValue::value(min), min, *within);
                 Ok(in_every_run(result, y, *within))
             }
             Test::Every { y, filter, within } => {
-                let all = self.within(y, filter, *within)?;
+                let all = self.within(y, filter, *within)?.values;
                 let ends = all
                     .iter()
                     .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| (min.min(*value), max.max(*value)));
-                let result = ranging(&format!("in every run, {}", in_words(y)), ends, *within);
-                Ok(in_every_run(result, y, *within))
+                let answers = [ends.0, ends.1].map(|end| Answer::Sure(is_inside(end, *within)));
+                let what = format!("in every run, {}", in_words(y));
+                Ok(in_every_run(ranging(&what, ends, Answer::all(&answers), *within), y, *within))
             }
             Test::Ratio { y, by, of, to, within } => self.ratio(y, by.as_deref(), of, to, *within),
             Test::Power { y, x, filter, within } => {
-                let (xs, ys) = (self.measured(x, filter)?, self.measured(y, filter)?);
-                let ys = self.cache.plant().image(&xs, ys, *within, f64::powf);
-                let logs: Vec<(f64, f64)> = xs.into_iter().zip(ys).map(|(x, y)| (x.ln(), y.ln())).collect();
-                estimated(
-                    &format!("power of {} with which {} grows", in_words(x), in_words(y)),
-                    linear_fit(&logs).map(|line| line.slope),
-                    *within,
-                )
+                let power = |x: f64, power: f64| x.powf(power);
+                let points = self.points(x, y, filter, *within, &power, &f64::ln)?;
+                let what = format!("power of {} with which {} grows", in_words(x), in_words(y));
+                estimated(&what, linear_fit(&points).map(|line| line.slope), *within)
             }
             Test::Falls { y, x, by, filter } => self.falls(y, x, by.as_deref(), filter),
             Test::Fit { y, f, filter, within } => {
-                let (fs, ys) = (self.measured(f, filter)?, self.measured(y, filter)?);
-                let ys = self.cache.plant().image(&fs, ys, *within, |f, c| f * c);
-                let pairs: Vec<(f64, f64)> = fs.into_iter().zip(ys).collect();
-                estimated(
-                    &format!("c in {} = c·{}", in_words(y), in_words(f)),
-                    factor_fit(&pairs).map(|fit| fit.factor),
-                    *within,
-                )
+                let points = self.points(f, y, filter, *within, &|f, c| f * c, &|value| value)?;
+                let what = format!("c in {} = c·{}", in_words(y), in_words(f));
+                estimated(&what, factor_fit(&points).map(|fit| fit.factor), *within)
             }
         }
+    }
+
+    /// A point (x, y), on a scale, for each unit; or the image of a planted number.
+    fn points(
+        &self,
+        x: &str,
+        y: &str,
+        filter: &Filter,
+        within: [f64; 2],
+        image: &dyn Fn(f64, f64) -> f64,
+        scale: &dyn Fn(f64) -> f64,
+    ) -> Result<Vec<(f64, f64)>, CompareError> {
+        let (xs, Sample { results, rows, values: ys }) = (self.measured(x, filter)?.values, self.measured(y, filter)?);
+        let ys = self.cache.plant().image(&xs, ys, within, image);
+        let scaled = |values: Vec<f64>| {
+            let values: Vec<f64> = values.into_iter().map(scale).collect();
+            units::means(&results.table, &rows, &values)
+        };
+        Ok(scaled(xs).into_iter().zip(scaled(ys)).collect())
     }
 
     fn ratio(
@@ -177,9 +190,10 @@ impl Tester<'_, '_> {
         };
         let ((above, above_rows, ofs), (below, below_rows, tos)) = (side(of)?, side(to)?);
         let ofs = self.cache.plant().image(&tos, ofs, within, |to, ratio| to * ratio);
-        let ofs = grouped(&above, &above_rows, ofs, by);
-        let tos = grouped(&below, &below_rows, tos, by);
-        ratios(&format!("ratio of {}", in_words(y)), &ofs, &tos, within)
+        let columns = columns(by, &above, &above_rows, &below, &below_rows);
+        let ofs = grouped(&above, &above_rows, ofs, &columns);
+        let tos = grouped(&below, &below_rows, tos, &columns);
+        ratios(&format!("ratio of {}", in_words(y)), (&above, ofs), tos, within)
     }
 
     fn falls(&self, y: &str, x: &str, by: Option<&str>, filter: &Filter) -> Result<TestResult, CompareError> {
@@ -191,129 +205,104 @@ impl Tester<'_, '_> {
             Plant::Wrong => steps.clone(),
             Plant::Right => steps.iter().map(|step| -step).collect(),
         };
-        let mut groups = grouped(&results, &rows, steps.into_iter().zip(measured).collect(), by);
-        let (mut falling, mut pairs) = (0, 0);
-        for points in groups.values_mut() {
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let means: Vec<f64> = points
-                .chunk_by(|a, b| a.0 == b.0)
-                .map(|chunk| chunk.iter().map(|point| point.1).sum::<f64>() / chunk.len() as f64)
+        let columns: Vec<&str> = by.into_iter().collect();
+        let groups = grouped(&results, &rows, steps.into_iter().zip(measured).collect(), &columns);
+        let (mut falling, mut answers) = (0, Vec::new());
+        for mut runs in groups.into_values() {
+            runs.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
+            let samples: Vec<Vec<f64>> = runs
+                .chunk_by(|a, b| a.1.0 == b.1.0)
+                .map(|same| {
+                    let (rows, values): (Vec<usize>, Vec<f64>) = same.iter().map(|(row, (_, y))| (*row, *y)).unzip();
+                    units::means(&results.table, &rows, &values)
+                })
                 .collect();
-            pairs += means.len().saturating_sub(1);
-            falling += means.windows(2).filter(|pair| pair[1] < pair[0]).count();
+            for pair in samples.windows(2) {
+                let Some(fall) = difference(&pair[0], &pair[1]) else { continue };
+                falling += usize::from(fall.value > 0.0);
+                answers.push(Answer::is_greater(&fall, pair.iter().all(|sample| sample.len() > 1)));
+            }
         }
         Ok(TestResult {
-            holds: Some(falling == pairs && pairs > 0),
-            measured: DisplayValue::text(format!("falls at {falling} of {pairs} steps")),
+            answer: Answer::all(&answers),
+            measured: DisplayValue::text(format!("falls at {falling} of {} steps", answers.len())),
             condition: format!("{} falls at every step of {}", in_words(y), in_words(x)),
         })
     }
 }
 
-/// Groups measured values by the value of a column in their rows; without a column there is one group.
-fn grouped<T>(results: &Results, rows: &[usize], measured: Vec<T>, by: Option<&str>) -> BTreeMap<String, Vec<T>> {
-    let mut groups: BTreeMap<String, Vec<T>> = BTreeMap::new();
+/// The columns by whose values a ratio is grouped: by that of the claim, and always by the size, since the mean over
+/// small and large networks is that of the large ones.
+fn columns<'a>(
+    by: Option<&'a str>,
+    above: &Results,
+    above_rows: &[usize],
+    below: &Results,
+    below_rows: &[usize],
+) -> Vec<&'a str> {
+    let sizes = |results: &Results, rows: &[usize]| {
+        let size = |row: &usize| results.table.cell(*row, "nodes").to_string();
+        rows.iter().map(size).collect::<BTreeSet<String>>().len()
+    };
+    let has_sizes = sizes(above, above_rows) > 1 && sizes(below, below_rows) > 1;
+    by.into_iter().chain(has_sizes.then_some("nodes")).collect()
+}
+
+/// Groups measured values, with their rows, by the values of columns in these rows; without columns there is one group.
+fn grouped<T>(results: &Results, rows: &[usize], measured: Vec<T>, columns: &[&str]) -> Groups<T> {
+    let mut groups = Groups::new();
     for (row, value) in rows.iter().zip(measured) {
-        let group = by.map_or_else(String::new, |column| results.table.cell(*row, column).to_string());
-        groups.entry(group).or_default().push(value);
+        let group = columns.iter().map(|column| results.table.cell(*row, column).to_string()).collect();
+        groups.entry(group).or_default().push((*row, value));
     }
     groups
+}
+
+/// The mean of a quantity over what was drawn at random.
+fn mean(y: &str, sample: &Sample, within: [f64; 2]) -> Result<TestResult, CompareError> {
+    let what = format!("the mean of {}", in_words(y));
+    let Sample { results, rows, values } = sample;
+    let means = units::means(&results.table, rows, values);
+    let summary = Summary::of(means.iter().copied()).ok_or_else(|| CompareError::new(&what, "there are no values"))?;
+    // The error of a proportion does not follow from its sample: none in twenty is not none.
+    let is_proportion =
+        is_condition(&results.table, &parse(y)?) && values.iter().all(|value| matches!(value, 0.0 | 1.0));
+    if means.len() == values.len() && means.len() > 1 && is_proportion {
+        let successes = values.iter().filter(|value| **value == 1.0).count();
+        let interval = probability_interval(successes, values.len());
+        let result = bounded(&what, DisplayValue::mean(summary.mean, Some(interval)), summary.mean, within);
+        return Ok(TestResult { answer: Answer::of_proportion(successes, values.len(), within), ..result });
+    }
+    let freedom = summary.count.saturating_sub(1);
+    estimated(&what, Some(Estimate { value: summary.mean, margin: summary.margin, freedom }), within)
 }
 
 /// A ratio for each group. All ratios must be within the bounds.
 fn ratios(
     what: &str,
-    of: &BTreeMap<String, Vec<f64>>,
-    to: &BTreeMap<String, Vec<f64>>,
+    (results, of): (&Results, Groups<f64>),
+    to: Groups<f64>,
     within: [f64; 2],
 ) -> Result<TestResult, CompareError> {
     let mut found = Vec::new();
-    for (group, above) in of {
+    for (group, above) in &of {
         let below = to.get(group).map_or(&[][..], Vec::as_slice);
         if above.len() != below.len() || of.len() != to.len() {
-            let problem = format!("{} runs against {} in group `{group}`", above.len(), below.len());
+            let problem = format!("{} runs against {} in group `{}`", above.len(), below.len(), group.join(", "));
             return Err(CompareError::new(what, problem));
         }
-        let pairs: Vec<(f64, f64)> = above.iter().copied().zip(below.iter().copied()).collect();
-        found.push(paired_ratio(&pairs));
+        let (rows, ofs): (Vec<usize>, Vec<f64>) = above.iter().copied().unzip();
+        let tos: Vec<f64> = below.iter().map(|(_, value)| *value).collect();
+        let of_units = |values: &[f64]| units::means(&results.table, &rows, values);
+        let pairs: Vec<(f64, f64)> = of_units(&ofs).into_iter().zip(of_units(&tos)).collect();
+        found.push(paired_ratio(&pairs).ok_or_else(|| CompareError::new(what, "there are no values"))?);
     }
     if let [one] = found[..] {
-        return estimated(what, one, within);
+        return estimated(what, Some(one), within);
     }
-    let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
-    for ratio in found {
-        let ratio = ratio.ok_or_else(|| CompareError::new(what, "there are no values"))?;
-        ends = (ends.0.min(ratio.value), ends.1.max(ratio.value));
-    }
-    Ok(ranging(&format!("every {what}"), ends, within))
-}
-
-/// A test that some conditions hold, in words.
-fn in_every_run(result: TestResult, y: &str, within: [f64; 2]) -> TestResult {
-    match conditions(y).filter(|_| within == [1.0, 1.0]) {
-        None => result,
-        Some(conditions) => {
-            let measured = match result.holds {
-                Some(true) => DisplayValue::text("so in every run"),
-                _ => DisplayValue::text("not in every run"),
-            };
-            TestResult { condition: format!("in every run: {conditions}"), measured, ..result }
-        }
-    }
-}
-
-/// A test that some conditions hold in a run, or in none, in words.
-fn in_some_run(result: TestResult, y: &str, within: [f64; 2]) -> TestResult {
-    let words = match within {
-        [1.0, 1.0] => ["in some run", "so in some run", "so in no run"],
-        [0.0, 0.0] => ["in no run", "so in no run", "so in some run"],
-        _ => return result,
-    };
-    match conditions(y) {
-        None => result,
-        Some(conditions) => {
-            let measured = DisplayValue::text(if result.holds == Some(true) { words[1] } else { words[2] });
-            TestResult { condition: format!("{}: {conditions}", words[0]), measured, ..result }
-        }
-    }
-}
-
-/// The smallest and the largest of several values, which must both be within the bounds.
-fn ranging(what: &str, (min, max): (f64, f64), within: [f64; 2]) -> TestResult {
-    let (low, high) =
-        (bounded(what, DisplayValue::value(min), min, within), bounded(what, DisplayValue::value(max), max, within));
-    let measured = if min == max {
-        low.measured
-    } else {
-        DisplayValue::text(format!("{} to {}", low.measured.text, high.measured.text))
-    };
-    TestResult { holds: low.holds.zip(high.holds).map(|(low, high)| low && high), measured, condition: low.condition }
-}
-
-fn estimated(what: &str, estimate: Option<Estimate>, within: [f64; 2]) -> Result<TestResult, CompareError> {
-    let estimate = estimate.ok_or_else(|| CompareError::new(what, "there are no values"))?;
-    let interval = estimate.margin.map(|_| estimate.interval());
-    let result = bounded(what, DisplayValue::mean(estimate.value, interval), estimate.value, within);
-    let is_decided = interval.is_none_or(|interval| is_decided(interval, within));
-    Ok(TestResult { holds: result.holds.filter(|_| is_decided), ..result })
-}
-
-/// Whether an interval lies inside or outside the bounds as a whole.
-fn is_decided((low, high): (f64, f64), [from, to]: [f64; 2]) -> bool {
-    let is_inside = from - TOLERANCE <= low && high <= to + TOLERANCE;
-    is_inside || high < from - TOLERANCE || low > to + TOLERANCE
-}
-
-/// For rounding.
-const TOLERANCE: f64 = 1e-9;
-
-fn bounded(what: &str, measured: DisplayValue, value: f64, [from, to]: [f64; 2]) -> TestResult {
-    use super::plant::FAR;
-    let condition = match (from, to) {
-        _ if from == to => format!("{what} = {}", number(from)),
-        _ if from <= -FAR => format!("{what} ≤ {}", number(to)),
-        _ if to >= FAR => format!("{what} ≥ {}", number(from)),
-        _ => format!("{what}: {} to {}", number(from), number(to)),
-    };
-    TestResult { holds: Some(from - TOLERANCE <= value && value <= to + TOLERANCE), measured, condition }
+    let answers: Vec<Answer> = found.iter().map(|ratio| Answer::of(ratio, within)).collect();
+    let ends = found
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), ratio| (min.min(ratio.value), max.max(ratio.value)));
+    Ok(ranging(&format!("every {what}"), ends, Answer::all(&answers), within))
 }

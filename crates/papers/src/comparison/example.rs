@@ -38,11 +38,7 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
     let mut findings = Vec::new();
     for step in &example.steps {
         let (finding, here) = compare(step, sent, &run.ids)?;
-        findings.push(Finding {
-            sample: sample(&[(&results.table, &[row])]),
-            is_printed: !item.ours,
-            ..finding
-        });
+        findings.push(Finding { sample: sample(&[(&results.table, &[row])]), is_printed: !item.ours, ..finding });
         described.extend(here);
     }
     if example.whole {
@@ -53,6 +49,7 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
             published: Some(DisplayValue::text(format!("{} messages", described.len()))),
             test: None,
             choice: None,
+            chance: None,
             quote: None,
             is_printed: !item.ours,
             sample: sample(&[(&results.table, &[row])]),
@@ -148,6 +145,7 @@ fn compare<'a>(
         published: Some(DisplayValue::text(step.sends.iter().map(|line| drawn(line)).collect::<Vec<_>>().join("; "))),
         test: None,
         choice: None,
+        chance: None,
         quote: None,
         is_printed: true,
         sample: String::new(),

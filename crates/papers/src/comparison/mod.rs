@@ -3,6 +3,7 @@
 //! [`PaperComparison::of`] runs the experiments of a paper through a [`ResultCache`] and turns every printed number,
 //! every claim and every step of an example into a [`Finding`].
 
+mod answer;
 mod checked;
 mod claims;
 mod computed;
@@ -12,11 +13,13 @@ mod figures;
 mod numbers;
 mod plant;
 mod record;
+mod result;
 mod result_cache;
 mod rows;
 mod sample;
 mod tally;
 mod trace_facts;
+mod units;
 mod winners;
 mod words;
 
@@ -54,6 +57,8 @@ pub struct Finding {
     pub reasons: Vec<AppliedReason>,
     /// Why a claim is tested against this threshold, if the paper gives none.
     pub choice: Option<String>,
+    /// For a claim about random runs: the probability that chance alone gives such an answer.
+    pub chance: Option<f64>,
     /// The words of the paper that make a claim.
     pub quote: Option<String>,
     /// Whether the paper has it: prints the number or the step, or makes the claim.
@@ -95,7 +100,7 @@ pub enum Verdict {
     Yes,
     /// The claim does not hold, and a reason is given.
     No,
-    /// The confidence interval contains the threshold: there are too few runs to tell.
+    /// Chance alone may give such an answer: there are too few runs to tell.
     Undecided,
     /// The paper prints no value to compare with. The value is the recorded one, if there is a record.
     Shown,
@@ -194,6 +199,7 @@ impl PaperComparison {
             })
         };
         let mut items: Vec<ItemComparison> = items.map(compare).collect::<Result<_, _>>()?;
+        answer::decide(&mut items);
         if let Some(record) = published::record(paper) {
             items.iter_mut().for_each(|item| record::compare(item, record));
         }

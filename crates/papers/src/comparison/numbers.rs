@@ -3,7 +3,7 @@
 use super::plant::Plant;
 use super::rows::{Scope, parse, select};
 use super::sample::sample;
-use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number};
+use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number, units};
 use crate::formula::Formula;
 use crate::published::{Aggregate, Formulas, Grid, Item, Line, PrintedValue};
 use crate::stats::{Summary, probability_interval};
@@ -108,6 +108,7 @@ impl GridCell<'_> {
             label: self.label(),
             test: None,
             choice: None,
+            chance: None,
             quote: None,
             is_printed: published.is_some() && !self.item.ours,
             published: published.zip(printed).map(|(formula, value)| DisplayValue::formula(formula.text(), value)),
@@ -141,7 +142,9 @@ impl GridCell<'_> {
                 DisplayValue::mean(successes as f64 / all.len() as f64, Some((low, high)))
             }
             Aggregate::Mean => {
-                let summary = Summary::of(all).ok_or_else(|| CompareError::new(value.text(), "no run has a value"))?;
+                let means = units::means(&results.table, rows, &all);
+                let summary =
+                    Summary::of(means).ok_or_else(|| CompareError::new(value.text(), "no run has a value"))?;
                 DisplayValue::mean(summary.mean, summary.margin.map(|_| summary.interval()))
             }
         })
@@ -234,6 +237,6 @@ fn planted(plant: Plant, shown: DisplayValue) -> DisplayValue {
 }
 
 /// Whether a formula is a condition rather than a number.
-fn is_condition(table: &Table, formula: &Formula) -> bool {
+pub(super) fn is_condition(table: &Table, formula: &Formula) -> bool {
     formula.is_condition(&|name| matches!(table.column(name), Some(Values::Bools(_))))
 }

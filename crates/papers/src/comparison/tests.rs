@@ -18,7 +18,9 @@ fn answer(item: &str, columns: &[(&str, &[i64])]) -> Result<ItemComparison, Comp
     cache.insert("made", results(columns));
     let head = "id = 'x'\nplace = 'here'\ntitle = 'x'\nexperiment = 'made'\n";
     let item: Item = toml::from_str(&format!("{head}{item}")).unwrap_or_else(|error| panic!("{error}"));
-    ItemComparison::of(Box::leak(Box::new(item)), &cache)
+    let mut answer = ItemComparison::of(Box::leak(Box::new(item)), &cache)?;
+    answer::decide(std::slice::from_mut(&mut answer));
+    Ok(answer)
 }
 
 fn verdicts(item: &str, columns: &[(&str, &[i64])]) -> Vec<Verdict> {
@@ -135,13 +137,16 @@ fn a_failed_claim_needs_a_reason_and_a_true_claim_must_have_none() {
     // Over both sizes together the ratio is right, for each of them it is not.
     let pairs: [(&str, &[i64]); 3] = [("nodes", &[1, 1, 2, 2]), ("half", &[0, 1, 0, 1]), ("messages", &[10, 4, 10, 6])];
     let ratio = "kind = 'ratio', y = 'messages', of = { where = { half = 1 } }, to = { where = { half = 0 } }, within = [0.45, 0.55]";
-    let whole = answer(&claim(ratio, ""), &pairs).unwrap();
-    assert_eq!(whole.findings[0].measured.as_ref().and_then(|measured| measured.value), Some(0.5));
-    let each = answer(&claim(&format!("{ratio}, by = 'nodes'"), "because = 'neither'"), &pairs).unwrap();
-    assert_eq!(
-        (each.findings[0].verdict, each.findings[0].measured.as_ref().unwrap().text.as_str()),
-        (Verdict::No, "0.4 to 0.6")
-    );
+    for test in [ratio.to_string(), format!("{ratio}, by = 'half'")] {
+        let each = answer(&claim(&test, "because = 'neither'"), &pairs);
+        if test == ratio {
+            let found = &each.unwrap().findings[0];
+            let measured = found.measured.as_ref().unwrap().text.as_str();
+            assert_eq!((found.verdict, measured), (Verdict::No, "0.4 to 0.6"));
+        } else {
+            assert!(each.unwrap_err().problem.contains("runs against"), "the sides have no group in common");
+        }
+    }
 }
 
 /// An error planted in each kind of claim is seen: no test of a claim always passes.
@@ -164,6 +169,54 @@ fn every_kind_of_claim_can_fail() {
         assert_eq!(verdicts(&claim, &columns), [Verdict::Yes], "{test}");
         assert_ne!(verdicts(&claim, &planted), [Verdict::Yes], "{test}");
     }
+}
+
+/// Five runs on each of two networks are two values: the interval is that of two.
+#[test]
+fn what_was_drawn_at_random_is_what_counts() {
+    let seeds = [1, 1, 1, 1, 1, 2, 2, 2, 2, 2];
+    let columns: [(&str, &[i64]); 3] =
+        [("nodes", &[3; 10]), ("seed", &seeds), ("messages", &[8, 9, 10, 11, 12, 18, 19, 20, 21, 22])];
+    let interval = |item: &str| answer(item, &columns).unwrap().findings[0].measured.clone().unwrap().interval.unwrap();
+    let two = crate::stats::Summary::of([10.0, 20.0]).unwrap().interval();
+    assert_eq!(interval("[[claim]]\nsays = 'x'\ntest = { kind = 'mean', y = 'messages', within = [5, 9] }\n"), two);
+    assert_eq!(interval("[grid]\nvalue = 'messages'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\n"), two);
+}
+
+/// Means that fall by less than chance moves them do not show that they fall.
+#[test]
+fn a_fall_within_the_intervals_is_undecided() {
+    let falls = "[[claim]]\nsays = 'x'\ntest = { kind = 'falls', y = 'messages', x = 'nodes' }\n";
+    let nodes = [1, 1, 1, 1, 2, 2, 2, 2];
+    let cases: [([i64; 8], Verdict); 3] = [
+        ([10, 2, 12, 4, 9, 3, 11, 4], Verdict::Undecided),
+        ([100, 102, 112, 104, 9, 3, 11, 4], Verdict::Yes),
+        ([7, 7, 7, 7, 7, 7, 7, 7], Verdict::Undecided),
+    ];
+    for (messages, wanted) in cases {
+        let found = answer(falls, &[("nodes", &nodes), ("messages", &messages)]).unwrap();
+        assert_eq!(found.findings[0].verdict, wanted, "{messages:?}");
+    }
+    let because = format!("{falls}because = 'it rises'\n");
+    let found = answer(&because, &[("nodes", &nodes), ("messages", &[10, 2, 12, 4, 11, 3, 12, 4])]).unwrap();
+    assert_eq!(found.findings[0].verdict, Verdict::Undecided);
+    assert!(found.findings[0].reasons.is_empty(), "what is undecided has no reason");
+}
+
+/// A claim that is decided alone may be undecided among many.
+#[test]
+fn the_claims_of_a_paper_are_a_family() {
+    let claim = |above: i64| {
+        format!("[[claim]]\nsays = 'x'\ntest = {{ kind = 'mean', y = 'messages', within = [{above}, 1e9] }}\n")
+    };
+    let columns: [(&str, &[i64]); 2] = [("nodes", &[3; 10]), ("messages", &[9, 10, 11, 12, 13, 13, 14, 15, 16, 17])];
+    // Four standard errors above its threshold: p is 0.006.
+    assert_eq!(verdicts(&claim(10), &columns)[0], Verdict::Yes);
+    let many = verdicts(&claim(10).repeat(20), &columns);
+    assert_eq!(many, [Verdict::Undecided; 20]);
+    // A clear one stays decided.
+    let one = verdicts(&(claim(1) + &claim(10).repeat(19)), &columns);
+    assert_eq!((one[0], one[1]), (Verdict::Yes, Verdict::Undecided));
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) fn findings(tables: &[WinnersTable]) -> Vec<Finding> {
             verdict: Verdict::Shown,
             reasons: Vec::new(),
             choice: None,
+            chance: None,
             quote: None,
             is_printed: false,
             sample: String::new(),

@@ -11,6 +11,7 @@ fn comparison() -> PaperComparison {
         published: Some(DisplayValue::value(4.0)),
         test: None,
         choice: None,
+        chance: None,
         quote: None,
         is_printed: true,
         sample: "n = 5, 1 run".to_string(),
