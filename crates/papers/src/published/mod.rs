@@ -60,7 +60,7 @@ const EXPERIMENTS: &[File] = files!("experiments":
     "mcmaster-tree" "mcmaster-echo" "mcmaster-itai-rodeh" "mcmaster-itai-rodeh-order" "mcmaster-symmetry"
     "mcmaster-asymmetry" "mcmaster-ring-copies" "mcmaster-follow-up" "mcmaster-follow-up-graph"
     "mcmaster-anonymous-echo" "mcmaster-anonymous-example" "mcmaster-ring-size" "mcmaster-ring-size-example"
-    "crete-example" "crete-seven" "crete-detectors" "crete-revival" "crete-first-start" "crete-active"
+    "crete-example" "crete-running" "crete-seven" "crete-detectors" "crete-revival" "crete-first-start" "crete-active"
     "crete-timeout" "crete-handling" "crete-prepare" "crete-notice" "crete-partition"
     "crete-join" "crete-retire" "crete-minimum" "crete-preferences" "crete-many");
 
