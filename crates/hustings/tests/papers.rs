@@ -144,20 +144,53 @@ fn copy_beside(folder: &Path) {
     }
 }
 
-/// A row that cannot fail is named, and the exit code says so.
+/// A row that cannot fail is refused, with its file, line, item and wording.
 #[test]
-fn a_row_that_cannot_fail_is_found() {
+fn a_row_that_cannot_fail_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let text = fs::read_to_string(own_paper()).expect("the file is there");
-    let always = text.replace("by = \"ids\", ", "").replace("within = [0, 0.99]", "within = [-1e9, 1e9]");
-    let always = always.lines().filter(|line| !line.starts_with("because")).collect::<Vec<_>>().join("\n");
-    fs::write(folder.path().join("paper.toml"), always).expect("it can be written");
+    let line = |part: &str| 1 + text.lines().position(|line| line.contains(part)).expect("the line is there");
+    let (amount, all, quote) =
+        (line("amount ="), line("says = \"and on all rings"), line("the same holds on every other ring"));
+    let cases = [
+        (
+            text.replace("by = \"ids\", ", "").replace("within = [0, 0.99]", "within = [-1e9, 1e9]"),
+            line("says = \"on rings with falling ids"),
+            "its bounds exclude nothing",
+        ),
+        (
+            text.replace("amount = \"n\"", "amount = \"messages - 136\""),
+            amount,
+            "table-1, row `16 nodes`, column `messages`: the reason's amount `messages - 136` contains `messages`",
+        ),
+        (
+            text.replace("value = \"messages\"", "value = \"messages - messages + n\""),
+            line("label = \"8 nodes\""),
+            "no measurement could change it",
+        ),
+        (
+            text.replace("the same holds on every other ring", "the same holds on all rings"),
+            quote,
+            "claims, claim `and on all rings`: the quotation \"the same holds on all rings\" is not in the text, which has no \
+             \"the same holds on all\"",
+        ),
+        (
+            text.replace("quote = \"the same holds on every other ring\"\n", ""),
+            all,
+            "claim `and on all rings`: whose claim is it?",
+        ),
+        (text.replace("text = \"article.txt\"", ""), quote - 5, "cannot be checked: `text` names no file"),
+        (text.replace("\"article.txt\"", "\"two-ways.toml\""), 0, "allowed: the name of a file beside this one"),
+    ];
     copy_beside(folder.path());
-    let file = folder.path().join("paper.toml").display().to_string();
-    let ran = inside(&["papers", &file, "--plant-errors"]);
-    assert_eq!(ran.code, 1, "{}", ran.out);
-    assert!(ran.out.contains("own-paper, claims: and on all rings: no error changes its verdict"), "{}", ran.out);
-    assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+    let file = folder.path().join("paper.toml");
+    for (text, line, part) in cases {
+        fs::write(&file, text).expect("it can be written");
+        let ran = inside(&["papers", &file.display().to_string()]);
+        assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{part}\n{}", ran.err);
+        let place = if line == 0 { "paper.toml: ".to_string() } else { format!("paper.toml:{line}: ") };
+        assert!(ran.err.contains(&place) && ran.err.contains(part), "{place}{part}\n{}", ran.err);
+    }
 }
 
 /// Wrong files of a user's own are refused with what is wrong and where.

@@ -151,6 +151,18 @@ impl Formula {
 
     /// Evaluates the formula with these values of its names.
     pub(crate) fn eval(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ValueError> {
+        self.steps_with(value_of, &mut |_| {})
+    }
+
+    /// The values of the formula's parts, the whole last.
+    pub(crate) fn values(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<Vec<f64>, ValueError> {
+        let mut values = Vec::with_capacity(self.steps.len());
+        self.steps_with(value_of, &mut |value| values.push(value))?;
+        Ok(values)
+    }
+
+    /// Evaluates the formula and shows the value of each part.
+    fn steps_with(&self, value_of: &dyn Fn(&str) -> Option<f64>, show: &mut dyn FnMut(f64)) -> Result<f64, ValueError> {
         let mut stack: Vec<f64> = Vec::with_capacity(8);
         let pop = |stack: &mut Vec<f64>| stack.pop().expect("the parser puts operands before their operator");
         for step in &self.steps {
@@ -173,6 +185,7 @@ impl Formula {
             if !value.is_finite() {
                 return Err(ValueError::NotFinite { text: self.text.clone() });
             }
+            show(value);
             stack.push(value);
         }
         Ok(pop(&mut stack))

@@ -6,12 +6,14 @@ use std::rc::Rc;
 
 use super::answer::{Answer, is_inside};
 use super::numbers::is_condition;
-use super::plant::Plant;
+use super::plant::{FAR, Plant};
 use super::result::{TestResult, bounded, estimated, in_every_run, in_some_run, ranging};
-use super::rows::{parse, select};
+use super::rows::{Scope, parse, select};
 use super::sample::sample;
+use super::sensitivity::{could_be, some};
 use super::words::in_words;
 use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, units};
+use crate::formula::Formula;
 use crate::published::{Claim, Filter, Item, Side, Test};
 use crate::stats::{Estimate, Summary, difference, factor_fit, linear_fit, paired_ratio, probability_interval};
 
@@ -66,6 +68,20 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
     })
 }
 
+/// The bounds of a test.
+pub(super) fn bounds(test: &Test) -> Option<[f64; 2]> {
+    match test {
+        Test::Mean { within, .. }
+        | Test::Max { within, .. }
+        | Test::Min { within, .. }
+        | Test::Every { within, .. }
+        | Test::Ratio { within, .. }
+        | Test::Power { within, .. }
+        | Test::Fit { within, .. } => Some(*within),
+        Test::Falls { .. } => None,
+    }
+}
+
 fn because(says: &str) -> AppliedReason {
     AppliedReason { kind: None, says: says.to_string(), amount: None }
 }
@@ -106,9 +122,35 @@ impl Tester<'_, '_> {
         Ok(selection)
     }
 
+    /// Refuses a quantity for which no measurement in these rows would change this answer.
+    fn can_change(
+        &self,
+        results: &Results,
+        rows: &[usize],
+        y: &Formula,
+        [from, to]: [f64; 2],
+    ) -> Result<(), CompareError> {
+        let open = |bound: f64| if bound.abs() >= FAR { bound * f64::INFINITY } else { bound };
+        let (from, to) = (open(from), open(to));
+        let answer = |value: f64| is_inside(value, [from, to]);
+        // What is not finite is not tried.
+        let targets = [from, to, from / 2.0 + to / 2.0];
+        let is_traced = y.names().iter().any(|name| name.starts_with("trace."));
+        for row in some(rows) {
+            let facts = if is_traced { Some(self.cache.facts(results, row)?) } else { None };
+            let scope = Scope { table: &results.table, row, facts: facts.as_ref(), extra: &[] };
+            let now = answer(scope.eval(y)?);
+            if could_be(y, &scope, &targets, &|other| answer(other) != now) {
+                return Ok(());
+            }
+        }
+        Err(CompareError::new(format!("`{}`", y.text()), "no measurement could change the answer"))
+    }
+
     /// The measured values, or planted ones.
     fn within(&self, y: &str, filter: &Filter, within: [f64; 2]) -> Result<Sample, CompareError> {
         let Sample { results, rows, values } = self.measured(y, filter)?;
+        self.can_change(&results, &rows, &parse(y)?, within)?;
         Ok(Sample { values: self.cache.plant().values(values, within), results, rows })
     }
 
@@ -189,6 +231,11 @@ impl Tester<'_, '_> {
             Ok::<_, CompareError>((results, rows, measured))
         };
         let ((above, above_rows, ofs), (below, below_rows, tos)) = (side(of)?, side(to)?);
+        if above.name == below.name && above_rows == below_rows {
+            let own = |side: &Side| side.y.clone().unwrap_or_else(|| y.to_string());
+            let whole = parse(&format!("({}) / ({})", own(of), own(to)))?;
+            self.can_change(&above, &above_rows, &whole, within)?;
+        }
         let ofs = self.cache.plant().image(&tos, ofs, within, |to, ratio| to * ratio);
         let columns = columns(by, &above, &above_rows, &below, &below_rows);
         let ofs = grouped(&above, &above_rows, ofs, &columns);

@@ -100,7 +100,7 @@ fn echo() -> Result<Table, CompareError> {
     let nodes = sizes.map(i64::from).to_vec();
     table(&[
         ("nodes", "nodes", nodes),
-        ("links", "links between nodes", links),
+        ("worst_links", "links between nodes", links),
         ("messages.wave", "messages of kind wave", waves),
     ])
 }

@@ -10,6 +10,7 @@ mod computed;
 mod display;
 mod example;
 mod figures;
+mod names;
 mod numbers;
 mod plant;
 mod record;
@@ -17,9 +18,11 @@ mod result;
 mod result_cache;
 mod rows;
 mod sample;
+mod sensitivity;
 mod tally;
 mod trace_facts;
 mod units;
+mod vacuous;
 mod winners;
 mod words;
 
@@ -191,10 +194,12 @@ impl PaperComparison {
     /// Compares a paper. Items that take minutes are skipped unless `large` is set.
     pub fn of(paper: &'static Paper, cache: &ResultCache, large: bool) -> Result<PaperComparison, CompareError> {
         published::check_quotations(paper)?;
+        vacuous::check(paper)?;
         let items = paper.items.iter().filter(|item| large || !item.large);
         let compare = |item| {
             ItemComparison::of(item, cache).map_err(|error| CompareError {
-                place: format!("{}, {}: {}", paper.name, item.id, error.place),
+                // The place begins with the name of the row, in backquotes.
+                place: published::place(paper, &item.id, &error.place, error.place.split('`').nth(1).unwrap_or("")),
                 problem: error.problem,
             })
         };

@@ -3,9 +3,10 @@
 use super::plant::Plant;
 use super::rows::{Scope, parse, select};
 use super::sample::sample;
+use super::sensitivity::could_be;
 use super::{AppliedReason, CompareError, DisplayValue, Finding, ResultCache, Results, Verdict, number, units};
 use crate::formula::Formula;
-use crate::published::{Aggregate, Formulas, Grid, Item, Line, PrintedValue};
+use crate::published::{Aggregate, Formulas, Grid, Item, Line, PrintedValue, Reason};
 use crate::stats::{Summary, probability_interval};
 use crate::table::{Table, Values};
 
@@ -55,6 +56,12 @@ fn check_dimensions(grid: &Grid) -> Result<(), CompareError> {
     Err(CompareError::new("grid", format!("its lists do not have {down} rows of {along} entries")))
 }
 
+/// Whether a reason applies to a cell.
+pub(super) fn is_about(reason: &Reason, row: &Line, column: &Line) -> bool {
+    let about = |labels: &[String], label: &String| labels.is_empty() || labels.contains(label);
+    about(&reason.rows, &row.label) && about(&reason.columns, &column.label)
+}
+
 /// One cell of a grid.
 struct GridCell<'a> {
     item: &'a Item,
@@ -70,6 +77,8 @@ struct CellValues<'a> {
     scope: Scope<'a>,
     measured: f64,
     published: Option<f64>,
+    /// The value of a formula, beside a printed value.
+    computed: Option<f64>,
     /// The difference that chance allows.
     tolerance: f64,
     /// Whether the values agree.
@@ -91,6 +100,13 @@ impl GridCell<'_> {
         let traced = all.flat_map(Formula::names).any(|name| name.starts_with("trace."));
         let facts = if traced { Some(cache.facts(&results, rows[0])?) } else { None };
         let scope = |extra| Scope { table: &results.table, row: rows[0], facts: facts.as_ref(), extra };
+        if cache.plant() == Plant::Nothing {
+            let now = scope(&[]).eval(&value)?;
+            if !could_be(&value, &scope(&[]), &[], &|other| (other - now).abs() > EPSILON) {
+                let problem = "no measurement could change it: it is the same in every run";
+                return Err(CompareError::new(format!("`{}`", value.text()), problem));
+            }
+        }
         let measure = planted(cache.plant(), self.measure(cache, &results, &rows, &value, &scope(&[]))?);
         let measured = measure.value.unwrap_or(f64::NAN);
         let plain = scope(&[]);
@@ -98,11 +114,12 @@ impl GridCell<'_> {
         let (printed, computed) = (number(&published)?, number(&formula)?);
         // Without a printed number, the formula is compared.
         let reference = printed.or(computed);
+        let computed_beside = computed.filter(|_| printed.is_some());
         let tolerance = measure.interval.map_or(0.0, |(low, high)| (high - low) / 2.0 / 1.96 * STANDARD_ERRORS);
         let equal = reference.is_some_and(|against| (measured - against).abs() <= tolerance.max(EPSILON));
-        // The measured value is not available: with it, a reason could explain any difference.
-        let extra = [("published", reference.unwrap_or(f64::NAN))];
-        let values = CellValues { scope: scope(&extra), measured, published: reference, tolerance, equal };
+        // Neither the measured nor the published value is available: a reason could explain any difference with them.
+        let values =
+            CellValues { scope: plain, measured, published: reference, computed: computed_beside, tolerance, equal };
         let (verdict, reasons) = values.judge(&amounts)?;
         Ok(Finding {
             label: self.label(),
@@ -184,9 +201,7 @@ impl GridCell<'_> {
 
     /// The reasons that apply to this cell, with their amounts.
     fn amounts(&self) -> Result<Vec<(AppliedReason, Formula)>, CompareError> {
-        let about = |labels: &[String], label: &String| labels.is_empty() || labels.contains(label);
-        let here = self.grid.reasons.iter();
-        let here = here.filter(|one| about(&one.rows, &self.row.label) && about(&one.columns, &self.column.label));
+        let here = self.grid.reasons.iter().filter(|reason| is_about(reason, self.row, self.column));
         here.map(|reason| {
             let because = AppliedReason { kind: Some(reason.kind), says: reason.says.clone(), amount: None };
             Ok((because, parse(&reason.amount)?))
@@ -196,9 +211,18 @@ impl GridCell<'_> {
 }
 
 impl CellValues<'_> {
+    fn is_near(&self, value: f64) -> bool {
+        (self.measured - value).abs() <= self.tolerance.max(EPSILON)
+    }
+
     /// Equal, or explained by reasons whose amounts add up to the difference.
     fn judge(&self, amounts: &[(AppliedReason, Formula)]) -> Result<(Verdict, Vec<AppliedReason>), CompareError> {
         let Some(published) = self.published else { return Ok((Verdict::Shown, Vec::new())) };
+        // A formula that is wrong would make a printed value look wrong, or right.
+        if let Some(computed) = self.computed.filter(|value| !self.is_near(*value)) {
+            let says = format!("the formula gives {}, and {} is measured", number(computed), number(self.measured));
+            return Ok((Verdict::Open, vec![AppliedReason { kind: None, says, amount: None }]));
+        }
         let mut reasons = Vec::new();
         let mut sum = 0.0;
         for (because, formula) in amounts {

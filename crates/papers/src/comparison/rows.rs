@@ -48,7 +48,8 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    fn lookup(&self, name: &str) -> Option<f64> {
+    /// The value of a name in this row.
+    pub(super) fn lookup(&self, name: &str) -> Option<f64> {
         if let Some((_, value)) = self.extra.iter().find(|(known, _)| *known == name) {
             return Some(*value);
         }

@@ -39,7 +39,7 @@ fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
         |amount: &str| format!("{GRID}[[grid.reason]]\nkind = 'counting'\nsays = 'why'\namount = '{amount}'\n");
     let cases = [
         ("lost", [Verdict::Explained, Verdict::Explained]),
-        ("n - published", [Verdict::Explained, Verdict::Explained]),
+        ("lost * (n > 4)", [Verdict::Explained, Verdict::Explained]),
         ("lost * (n == 5)", [Verdict::Explained, Verdict::Open]),
         ("2*lost", [Verdict::Open, Verdict::Open]),
         ("0", [Verdict::Open, Verdict::Open]),
@@ -47,9 +47,11 @@ fn a_difference_is_explained_only_by_reasons_that_add_up_to_it() {
     for (amount, wanted) in cases {
         assert_eq!(verdicts(&reason(amount), COLUMNS), wanted, "{amount}");
     }
-    // With the measured value, a reason could explain any difference.
-    let error = answer(&reason("measured - published"), COLUMNS).unwrap_err();
-    assert_eq!(error.problem, "`measured` has no value here");
+    // With the measured or the printed value, a reason could explain any difference.
+    for (amount, name) in [("measured", "measured"), ("n - published", "published")] {
+        let error = answer(&reason(amount), COLUMNS).unwrap_err();
+        assert_eq!(error.problem, format!("`{name}` has no value here"));
+    }
     let two = format!("{}[[grid.reason]]\nkind = 'overlap'\nsays = 'also'\namount = '-lost'\n", reason("2*lost"));
     let explained = answer(&two, COLUMNS).unwrap();
     let amounts: Vec<_> = explained.findings[0].reasons.iter().map(|because| because.amount).collect();
@@ -217,6 +219,18 @@ fn the_claims_of_a_paper_are_a_family() {
     // A clear one stays decided.
     let one = verdicts(&(claim(1) + &claim(10).repeat(19)), &columns);
     assert_eq!((one[0], one[1]), (Verdict::Yes, Verdict::Undecided));
+}
+
+#[test]
+fn a_formula_must_agree_with_the_measurement_beside_a_printed_value() {
+    let one = "[grid]\nvalue = 'messages'\nrows = [{ label = 'a' }]\ncolumns = [{ label = '' }]\npublished = [[7]]\n";
+    let columns: [(&str, &[i64]); 2] = [("nodes", &[3]), ("messages", &[7])];
+    assert_eq!(verdicts(&format!("{one}formula = 'n + 4'\n"), &columns), [Verdict::Equal]);
+    let found = &answer(&format!("{one}formula = 'n + 5'\n"), &columns).unwrap().findings[0];
+    assert_eq!(
+        (found.verdict, found.reasons[0].says.as_str()),
+        (Verdict::Open, "the formula gives 8, and 7 is measured")
+    );
 }
 
 #[test]

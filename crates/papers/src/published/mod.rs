@@ -18,12 +18,13 @@ use std::sync::LazyLock;
 use crate::comparison::CompareError;
 
 pub(crate) use example::{Numbering, PictureSpec, Shape, Step};
-use model::PaperFile;
+pub(crate) use model::PaperFile;
 pub(crate) use model::{
-    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, PrintedValue, Side, Test, Winners,
+    Aggregate, Claim, Filter, FilterValue, Formulas, Grid, Line, PrintedValue, Reason, Side, Test, Winners,
 };
 pub use model::{Item, Paper, ReasonKind};
 use phrases::Phrases;
+pub(crate) use place::place;
 pub(crate) use quotations::check as check_quotations;
 
 /// A file that is compiled in.

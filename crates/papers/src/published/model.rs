@@ -187,8 +187,8 @@ pub struct Reason {
     pub kind: ReasonKind,
     /// The reason, in a sentence.
     pub says: String,
-    /// How much of "measured minus published" it accounts for: a formula over the columns of results and the number
-    /// `published`.
+    /// How much of "measured minus published" it accounts for: a formula over the settings of the run, `lost` and
+    /// `live`. What is measured or printed is not available: with it, a reason could explain any difference.
     pub amount: String,
     /// The rows it applies to; all if left out.
     #[serde(default)]
