@@ -28,7 +28,7 @@ fn engine<P: Protocol<Rank = Id>>(
     (rules, ids, network): (&P, &[Id], &Network),
     (starts, crashes): Events,
 ) {
-    let plan = EngineInput { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1 };
+    let plan = EngineInput { starts, crashes, seed: 0, until: u64::MAX >> 1, threads: 1, max_memory: None };
     let prepare = || driver(rules, ids, network, &plan).expect("the workload suits the fast engine");
     group.bench_function(name, |bencher| bencher.iter_batched(prepare, |ready| ready.run(), BatchSize::PerIteration));
 }

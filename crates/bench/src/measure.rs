@@ -73,8 +73,14 @@ impl<P: Protocol<Rank = Id>> Work<'_, P> {
     /// Runs the engine once: its counts, its memory and its duration.
     fn engine(&self, plan: &Plan, threads: usize) -> (Counted, usize, Took) {
         let crashes = self.down.map(|at| (0, at)).into_iter().collect();
-        let input =
-            EngineInput { starts: self.starts.clone(), crashes, seed: plan.seed, until: u64::MAX >> 1, threads };
+        let input = EngineInput {
+            starts: self.starts.clone(),
+            crashes,
+            seed: plan.seed,
+            until: u64::MAX >> 1,
+            threads,
+            max_memory: None,
+        };
         let prepared = (self.driver)(self.rules, self.ids, self.network, &input);
         let prepared = prepared.expect("every workload suits the fast engine");
         let memory = prepared.memory();

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use hustings_algorithms::Goal;
 use hustings_protocol::{Protocol, Record};
+use hustings_sim::memory::resident_memory;
 use stateright::{Checker, HasDiscoveries, Model as _};
 
 use crate::components::end_components;
 use crate::counterexample::{self, Counterexample, Cycle};
-use crate::memory::resident_memory;
 use crate::model::Model;
 use crate::property::{Labels, Property};
 use crate::spec::Spec;

@@ -12,7 +12,6 @@
 //! - `global_state`, `steps`, `apply`, `transition_table`: the states and the transition relation.
 //! - `state_space`, `state_graph`, `components`, `check`: exploring, and properties of whole executions.
 //! - `counterexample`, `trace`: executions that violate a property.
-//! - `memory`: the memory of the process and of the host.
 //! - `expected_rounds`: the expected number of rounds of randomised algorithms.
 //! - `cases`, `explore`: several cases of one election.
 
@@ -25,7 +24,6 @@ mod expected_rounds;
 mod explore;
 mod global_state;
 mod interner;
-mod memory;
 mod model;
 mod property;
 mod spec;
@@ -40,7 +38,6 @@ pub use check::{Check, Findings, Limit, Limits, Verdict};
 pub use counterexample::Counterexample;
 pub use explore::{CaseResult, Conclusion, ExploreOptions, ExploreProgress, Report, Violation, explore};
 pub use global_state::FaultBudget;
-pub use memory::available_memory;
 pub use model::{Channels, MAX_NODES, Model, Timing};
 pub use property::Property;
 pub use spec::{ExpectedLeader, Spec};

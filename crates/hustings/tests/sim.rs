@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Ran, binary};
+use common::{Ran, binary, inside};
 use serde_json::{Value, json};
 
 fn result(args: &[&str]) -> Value {
@@ -210,4 +210,38 @@ fn a_start_signal_waits_for_a_node_that_joins_later() {
     // There is no warning, because the signal has an effect.
     let object = result(&["sim", "token-ring", "--join", "7@50", "--initiators", "7"]);
     assert_eq!((&object["leader"]["id"], &object["time"]["quiescent"]), (&json!(7), &json!(66)));
+}
+
+/// Both engines: with random delays the general one, with unit delays the fast one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_ends_before_it_fills_the_memory() {
+    const MAX: u64 = 200 << 20;
+    for line in [
+        "sim bully -n 1500 --delay exponential:3",
+        "sim invitation -n 3000 --initiators all",
+        "sim improved-bully -n 4000 --initiators all --threads 2",
+    ] {
+        let args: Vec<&str> = line.split(' ').chain(["--max-memory", "200M"]).collect();
+        let (ran, peak) = common::binary_with_peak(&args);
+        assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{line}: {}", ran.err);
+        let words = "error: the memory limit of 200.00 MiB was reached at tick ";
+        assert!(ran.err.contains(words) && ran.err.contains("--max-memory"), "{line}: {}", ran.err);
+        assert!((MAX..=MAX / 10 * 11).contains(&peak), "{line}: {peak} bytes");
+    }
+}
+
+#[test]
+fn the_memory_limit_changes_no_run_that_keeps_it() {
+    for line in
+        ["sim bully -n 40", "sim chang-roberts -n 50", "sim aefa -n 40", "sim token-ring -n 40 --delay uniform:1-3"]
+    {
+        let args: Vec<&str> = line.split(' ').collect();
+        let free = inside(&args);
+        assert_eq!(free.err, "");
+        assert_eq!(inside(&[&args[..], &["--max-memory", "4G"]].concat()), free, "{line}");
+    }
+    let refused = inside(&["sim", "bully", "--max-memory", "1M"]);
+    assert!(refused.err.starts_with("error: --max-memory 1M: `1M` is less than 64M; allowed: "), "{}", refused.err);
+    assert_eq!(refused.code, 2);
 }

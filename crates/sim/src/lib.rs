@@ -43,10 +43,12 @@
 //! | [`trace`] | every event of a run: observing, writing, reading |
 //! | [`replay`] | the records of a run, checked against the protocol and looked into |
 //! | [`erased`] | protocols whose types are hidden: for programs that drive protocols themselves, such as the checker |
+//! | [`memory`] | the memory of this process and of the host |
 //! | [`engine`] | the fast engine, to be compiled together with a protocol: for the benchmark |
 
 pub mod engine;
 pub mod erased;
+pub mod memory;
 pub mod outcome;
 mod parse;
 pub mod replay;

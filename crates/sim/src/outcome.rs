@@ -15,6 +15,9 @@ pub struct Outcome {
     pub live: u32,
     /// Whether messages were still in transit at the last tick.
     pub hung: bool,
+    /// The tick at which the run ended because the process occupied more memory than the scenario allows. Then the rest
+    /// tells how far it came.
+    pub out_of_memory: Option<u64>,
     /// Messages by kind, in the order of the algorithm's kinds.
     pub by_kind: Vec<u64>,
     /// Messages for noticing a dead leader, by kind; not part of the total.

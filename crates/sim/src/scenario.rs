@@ -49,6 +49,9 @@ pub struct Scenario {
     pub until: u64,
     /// The number of threads; the result does not depend on it.
     pub threads: usize,
+    /// The maximum memory of this process, in bytes, where the system tells how much that is. A run that needs more
+    /// ends.
+    pub max_memory: Option<u64>,
 }
 
 impl Scenario {
@@ -76,6 +79,7 @@ impl Scenario {
             seed: 0,
             until: default_until(size),
             threads: 1,
+            max_memory: None,
         }
     }
 

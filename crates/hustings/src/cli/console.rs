@@ -1,10 +1,12 @@
 //! The output of a command, its colours, and its exit code.
 
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use hustings_sim::memory::resident_memory;
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// The output of a command.
 pub struct Console<'a> {
@@ -35,6 +37,22 @@ impl Console<'_> {
         ProgressBar::new(length).with_style(style(template))
     }
 
+    /// Shows what is being done, for how long and with how much memory, from the second second on until the returned
+    /// value is dropped, if progress is shown.
+    pub(crate) fn late_spinner(&self, message: String) -> Spinner {
+        if !self.progress {
+            return Spinner(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner();
+        let line = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // What cannot be drawn is not shown.
+            let _ = out.write_str(&late_text(&message, state.elapsed(), resident_memory()));
+        };
+        bar.set_style(style("{late}").with_key("late", line));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Spinner(bar)
+    }
+
     /// Shows a spinner until the returned value is dropped, if progress is shown.
     pub(crate) fn spinner(&self, message: String) -> Spinner {
         if !self.progress {
@@ -45,6 +63,15 @@ impl Console<'_> {
         bar.enable_steady_tick(Duration::from_millis(100));
         Spinner(bar)
     }
+}
+
+/// The line of [`Console::late_spinner`]; empty in the first second, which is as long as most commands take.
+fn late_text(message: &str, elapsed: Duration, memory: Option<u64>) -> String {
+    if elapsed < Duration::from_secs(1) {
+        return String::new();
+    }
+    let memory = memory.map_or_else(String::new, |bytes| format!(", {}", HumanBytes(bytes)));
+    format!("{message}, {}{memory}", HumanDuration(elapsed))
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -132,5 +159,18 @@ impl Paint {
             Paint::Strong => "1",
         };
         if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_about_a_run_appears_after_a_second() {
+        let line = |milliseconds, memory| late_text("bully", Duration::from_millis(milliseconds), memory);
+        assert_eq!(line(999, Some(1)), "");
+        assert_eq!(line(2000, Some(3 << 30)), "bully, 2 seconds, 3.00 GiB");
+        assert_eq!(line(2000, None), "bully, 2 seconds");
     }
 }

@@ -13,6 +13,7 @@ use hustings_sim::simulate::{Field, ReplayFileError, SpecError, SpecProblem};
 use hustings_sim::topology::BuildError;
 use hustings_sim::trace::FileError;
 use hustings_text::{nearest, quote};
+use indicatif::{HumanBytes, HumanCount};
 
 use super::cluster::ClusterFailure;
 use super::console::{Console, Exit, Paint};
@@ -78,6 +79,13 @@ pub(crate) enum Failure {
     /// An intervention that could not be done.
     #[error("--intervene: number {} cannot be done: {}", .0.index + 1, .0.reason)]
     Refused(hustings_sim::outcome::Refusal),
+    /// A run that needs more memory than allowed.
+    #[error(
+        "the memory limit of {} was reached at tick {tick}, after {} messages (--max-memory); there is no result",
+        HumanBytes(*.bytes),
+        HumanCount(*.messages)
+    )]
+    OutOfMemory { bytes: u64, tick: u64, messages: u64 },
     /// The page could not be served.
     #[error("cannot serve the page on {address}: {error}")]
     Serve { address: String, error: io::Error },
@@ -135,6 +143,10 @@ impl Failure {
             Failure::Lab { error, .. } => {
                 (Exit::WrongUse, error.nearest.as_ref().map(|near| format!("would fit: {near}")))
             }
+            Failure::OutOfMemory { .. } => (
+                Exit::CouldNot,
+                Some("take fewer nodes, or end the run earlier with --until, or allow more".to_string()),
+            ),
             Failure::Refused(_) => (Exit::WrongUse, Some("`--trace text` shows the records by number".to_string())),
             Failure::Results { .. } | Failure::Plot { .. } => (Exit::WrongUse, None),
             Failure::Cluster(failure) => failure.exit_and_help(),

@@ -25,6 +25,7 @@ mod files;
 mod flags;
 mod lab;
 mod list;
+mod memory;
 mod overview;
 mod papers;
 mod plot;

@@ -15,6 +15,7 @@ use super::console::{Console, Exit};
 use super::failure::{Failure, warn};
 use super::files::write_whole;
 use super::flags::option;
+use super::memory::memory_limit;
 use super::report::{Report, json, text};
 use super::sim_args::SimArgs;
 use super::{lab, list};
@@ -47,22 +48,22 @@ pub(crate) fn run(args: &SimArgs, catalogue: &Catalogue, console: &mut Console<'
     simulate(&*known.election(&args.election.params)?, args, console)
 }
 
-/// From this number of nodes on, a run may take seconds.
-const PROGRESS_NODES: u32 = 500_000;
-
 fn simulate(election: &dyn Election, args: &SimArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let built = election.build(&args.election.spec)?;
+    let mut built = election.build(&args.election.spec)?;
+    built.scenario.max_memory = memory_limit(args.max_memory);
     for warning in &built.warnings {
         warn(console, &format!("{}: {warning}", option(warning.field())));
     }
     let scenario = &built.scenario;
-    // Short runs show no progress.
-    let size = scenario.network.members();
-    let working =
-        (size >= PROGRESS_NODES).then(|| console.spinner(format!("{} among {size} nodes", election.about().name)));
+    let (name, size) = (election.about().name, scenario.network.members());
+    let working = console.late_spinner(format!("{name} among {size} nodes"));
     let (outcome, has_report) = elect(election, args, scenario, console)?;
     if let Some(refusal) = outcome.refused.first() {
         return Err(Failure::Refused(refusal.clone()));
+    }
+    if let Some(tick) = outcome.out_of_memory {
+        let bytes = scenario.max_memory.unwrap_or_default();
+        return Err(Failure::OutOfMemory { bytes, tick, messages: outcome.total() });
     }
     if !has_report {
         return Ok(verdict(&outcome));

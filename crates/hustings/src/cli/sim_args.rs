@@ -8,7 +8,8 @@ use hustings_sim::trace;
 
 use super::args::Format;
 use super::election_args::{ElectionArgs, SimFields};
-use super::read::one_of;
+use super::memory::max_memory;
+use super::read::{one_of, read};
 
 const EXAMPLES: &str = "Examples:
   hustings sim chang-roberts                                    8 nodes, ids ascending clockwise
@@ -17,7 +18,8 @@ const EXAMPLES: &str = "Examples:
   hustings sim chang-roberts -n 5 --crash 4@0                   one node is down from the start
   hustings sim chang-roberts --ids random --seed 7 --format json
 
-Exit codes: 0 all live nodes agree on one leader; 1 they do not; 2 wrong usage; 3 a file could not be read or written.";
+Exit codes: 0 all live nodes agree on one leader; 1 they do not; 2 wrong usage; 3 the memory limit was
+reached, or a file could not be read or written.";
 
 pub(crate) const TRACES: &[&str] = &["text", "jsonl", "mermaid", "svg", "shiviz"];
 
@@ -42,6 +44,9 @@ pub(crate) struct SimArgs {
     /// describes the whole election, so only --format is allowed beside it.
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub(crate) replay: Option<PathBuf>,
+    /// Maximum memory of this process: 800M | 4G, or bytes [default: half of what is free].
+    #[arg(long, value_name = "SIZE", value_parser = read(max_memory), allow_negative_numbers = true, conflicts_with = "open", help_heading = "Run")]
+    pub(crate) max_memory: Option<u64>,
     /// Shows the run on the page of `hustings lab`, until Ctrl-C.
     #[arg(long, conflicts_with_all = ["trace", "format"], help_heading = "Output")]
     pub(crate) open: bool,
@@ -53,6 +58,6 @@ pub(crate) struct SimArgs {
 impl SimArgs {
     /// Whether the options describe nothing but the algorithm.
     pub(crate) fn is_default(&self) -> bool {
-        self.election.is_default() && self.trace.is_none()
+        self.election.is_default() && self.trace.is_none() && self.max_memory.is_none()
     }
 }

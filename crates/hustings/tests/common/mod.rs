@@ -23,6 +23,30 @@ pub(crate) fn binary(args: &[&str]) -> Ran {
     }
 }
 
+/// Runs the real binary. Returns also the most memory that it occupied, in bytes.
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn binary_with_peak(args: &[&str]) -> (Ran, u64) {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hustings"));
+    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary can be started");
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("output is UTF-8");
+    child.stderr.take().expect("it is piped").read_to_string(&mut err).expect("errors are UTF-8");
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("it is the id of a process"));
+    let mut status = 0;
+    // SAFETY: all fields are integers, for which zero is a value.
+    let mut usage: nix::libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to values that live until the call returns. Nobody else waits for this child.
+    let waited = unsafe { nix::libc::wait4(pid.as_raw(), &raw mut status, 0, &raw mut usage) };
+    assert!(waited == pid.as_raw() && nix::libc::WIFEXITED(status), "it ends by itself: {status}");
+    let peak = u64::try_from(usage.ru_maxrss).expect("it is not negative") * 1024;
+    (Ran { code: nix::libc::WEXITSTATUS(status), out, err }, peak)
+}
+
 /// Runs the same inside this process.
 #[allow(dead_code, reason = "each test file uses what it needs")]
 pub(crate) fn inside<S: AsRef<str>>(args: &[S]) -> Ran {

@@ -294,6 +294,7 @@ impl Accounting {
             agreement,
             live: self.live_count,
             hung,
+            out_of_memory: None,
             by_kind: self.by_kind,
             notice,
             bytes: self.bytes,

@@ -68,6 +68,7 @@ impl<'a> Builder<'a> {
             seed: spec.seed,
             until,
             threads: spec.threads,
+            max_memory: None,
         };
         Ok(BuiltScenario { scenario, warnings: self.warnings })
     }

@@ -1,4 +1,5 @@
 use hustings_algorithms::NoParams;
+use hustings_algorithms::complete::Bully;
 use hustings_algorithms::ring::ChangRoberts;
 use proptest::prelude::*;
 
@@ -191,4 +192,15 @@ proptest! {
         let outcome = simulate::<ChangRoberts>(&NoParams, &scenario);
         prop_assert_eq!(Some(outcome.by_kind), expected::<ChangRoberts>(&NoParams, &scenario));
     }
+}
+
+/// Otherwise it would fill the memory before the first message that a watch could count.
+#[test]
+fn matrices_of_messages_that_the_memory_cannot_hold_are_not_made() {
+    let spec = ElectionSpec { nodes: Some(100), ..ElectionSpec::default() };
+    let scenario = spec.build::<Bully>(&Default::default()).expect("the specification is valid").scenario;
+    let run = |max_memory| simulate_alone::<Bully>(&Default::default(), &Scenario { max_memory, ..scenario.clone() });
+    assert!(run(None).is_some_and(|outcome| outcome.agreement));
+    assert_eq!(run(Some(1 << 60)), run(None));
+    assert_eq!(run(Some(15_000)), None, "two matrices of 100 × 99 bytes");
 }

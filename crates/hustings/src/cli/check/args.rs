@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hustings_check::{CheckRequest, FaultBudget, IdOrders, Timing, available_memory};
+use hustings_check::{CheckRequest, FaultBudget, IdOrders, Timing};
 use hustings_sim::simulate::{Field, Ids, Starts};
 use hustings_sim::trace;
 
 use super::values::{self, Initiators, Links, Order};
 use crate::cli::election_args::{CheckFields, ElectionArgs};
+use crate::cli::memory::max_memory;
 use crate::cli::read::{one_of, read, thread_count};
 use crate::cli::sim_args::TRACES;
 
@@ -67,7 +67,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "K", value_parser = read(values::states), default_value_t = DEFAULT_MAX_STATES, allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) max_states: u64,
     /// Maximum memory of this process: 800M | 4G, or bytes [default: half of what is free].
-    #[arg(long, value_name = "SIZE", value_parser = read(values::memory), allow_negative_numbers = true, help_heading = "Work")]
+    #[arg(long, value_name = "SIZE", value_parser = read(max_memory), allow_negative_numbers = true, help_heading = "Work")]
     pub(crate) max_memory: Option<u64>,
     /// Maximum time for all cases: 90 (seconds) | 5m | 1h 30m.
     #[arg(long, value_name = "TIME", value_parser = read(values::duration), allow_negative_numbers = true, help_heading = "Work")]
@@ -159,12 +159,6 @@ impl CheckArgs {
                 duplicates: links.duplicates,
             },
         }
-    }
-
-    /// The maximum memory of the process, in bytes: by default half of what was free when it was first asked.
-    pub(crate) fn memory_limit(&self) -> Option<u64> {
-        static HALF_OF_FREE: LazyLock<Option<u64>> = LazyLock::new(|| available_memory().map(|free| free / 2));
-        self.max_memory.or(*HALF_OF_FREE)
     }
 
     /// The orders of the ids, as they are typed.

@@ -30,6 +30,7 @@ use values::Links;
 use super::console::{Console, Exit, Spinner};
 use super::failure::Failure;
 use super::files::write_whole;
+use super::memory::memory_limit;
 use super::signals::stop_flag;
 use super::{lab, list};
 
@@ -90,7 +91,7 @@ impl Work {
         let deadline = args.max_time.map(|time| Instant::now() + time);
         let options = ExploreOptions {
             threads: args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-            limits: Limits { max_states: args.max_states, max_memory: args.memory_limit(), deadline },
+            limits: Limits { max_states: args.max_states, max_memory: memory_limit(args.max_memory), deadline },
             keep_going: args.keep_going,
         };
         Ok(Work { options, stop: stop_flag().map_err(Failure::Signals)? })

@@ -8,6 +8,7 @@ use indicatif::{HumanBytes, HumanCount};
 use super::args::listed;
 use super::{Checked, counterexample, values, verdict_text};
 use crate::cli::console::Paint;
+use crate::cli::memory::memory_limit;
 use crate::cli::report;
 
 /// The whole report, a line end after its last line.
@@ -103,7 +104,8 @@ fn limit_text(checked: &Checked, limit: Limit) -> String {
     match limit {
         Limit::States => format!("a case has more than {} states (--max-states)", HumanCount(args.max_states)),
         Limit::Memory => {
-            let bytes = args.memory_limit().map_or_else(String::new, |bytes| format!(" of {}", HumanBytes(bytes)));
+            let bytes =
+                memory_limit(args.max_memory).map_or_else(String::new, |bytes| format!(" of {}", HumanBytes(bytes)));
             format!("the memory limit{bytes} was reached (--max-memory)")
         }
         Limit::Time => "the time was up (--max-time)".to_string(),

@@ -144,24 +144,6 @@ pub(crate) fn states(text: &str) -> Result<u64, ParseError> {
     Reader::new(text, "a whole number from 1 to 4000000000").whole(text, 1, 4_000_000_000)
 }
 
-/// The value of `--max-memory`: bytes, or a number with a unit.
-pub(crate) fn memory(text: &str) -> Result<u64, ParseError> {
-    let reader = Reader::new(text, "a size such as `800M` or `4G` (K, M, G, T: powers of 1024), at least 64M");
-    let units = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
-    let (number, shift) = units
-        .into_iter()
-        .find_map(|(unit, shift)| text.strip_suffix(unit).map(|number| (number, shift)))
-        .unwrap_or((text, 0));
-    let bytes = reader.whole(number, 1, u64::MAX >> shift)? << shift;
-    if bytes < MIN_MEMORY {
-        return Err(reader.wrong(Problem::TooSmall { piece: text.into(), min: "64M".into() }, Some("64M".into())));
-    }
-    Ok(bytes)
-}
-
-/// Less would end a check before it begins.
-const MIN_MEMORY: u64 = 64 << 20;
-
 const TIMING: &str = "`free`, `patient` or `bounded:T` with T ticks, from 1 to 1000";
 
 /// The value of `--timing`.
@@ -222,10 +204,6 @@ mod tests {
         }
         for text in ["all", "rotations", "3,1,2", "@ids", "ascending", "descending"] {
             assert_eq!(text.parse::<Order>().unwrap().to_string(), text);
-        }
-        assert_eq!([memory("67108864"), memory("800M"), memory("4G")].map(|read| read.unwrap() >> 20), [64, 800, 4096]);
-        for text in ["", "M", "1K", "4GB", "-1G", "99999999T"] {
-            assert!(memory(text).is_err(), "{text}");
         }
         assert_eq!(
             [duration("90"), duration("90s"), duration("2m"), duration("1h 30m")].map(|read| read.unwrap().as_secs()),

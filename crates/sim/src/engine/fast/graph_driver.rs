@@ -29,6 +29,9 @@ const MAX_RANGES: usize = 16;
 /// memory.
 const MAX_SLOTS: usize = 1 << 30;
 
+/// About as many messages are handled before the memory is looked at again, if it is limited.
+const SLOTS_BETWEEN_LOOKS: usize = 1 << 18;
+
 /// Whether this driver supports a network.
 pub(super) fn supports(links: impl Links) -> bool {
     links.size() >= 1 && links.first(links.size()) <= MAX_SLOTS
@@ -92,7 +95,8 @@ impl<'a, P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool> GraphR
         let messages_are_left = run_ticks::<P, L, B, FULL>(&mut self.workers, &mut times, self.until);
         let accounting: Vec<RangeAccounting<'_, P>> =
             self.workers.into_iter().map(|worker| worker.accounting).collect();
-        if accounting.iter().any(|accounting| accounting.unsupported) {
+        let is_out_of_memory = accounting.iter().any(|accounting| accounting.memory_watch.is_exceeded());
+        if !is_out_of_memory && accounting.iter().any(|accounting| accounting.unsupported) {
             return None;
         }
         Some(outcome(&accounting, &times, self.until, messages_are_left))
@@ -148,6 +152,9 @@ fn run_ticks<P: Protocol, L: Links, B: Mailbox<P::Message>, const FULL: bool>(
                 first[0].tick::<FULL>(tick);
             });
         }
+        if workers.iter().any(|worker| worker.accounting.memory_watch.is_exceeded()) {
+            return true;
+        }
         exchange(workers);
         if workers.iter_mut().fold(false, |any, worker| any | std::mem::take(&mut worker.active)) {
             times.quiescent = Some(tick);
@@ -190,7 +197,7 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         if self.accounting.calendar.next() <= tick {
             self.special::<FULL>(&mut inbox, &mut reader, &mut counts);
         } else {
-            self.deliver::<FULL>(&mut inbox, &mut reader, self.range.end, &mut counts);
+            self.deliver_in_portions::<FULL>(&mut inbox, &mut reader, self.range.clone(), &mut counts);
         }
         self.accounting.counts.add(&counts);
         if !B::close(&mut inbox) {
@@ -199,6 +206,27 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         self.inbox = inbox;
         if FULL {
             self.accounting.load_meter.end_of_tick();
+        }
+    }
+
+    /// Delivers all messages for these positions, and looks at the memory now and then, if it must.
+    fn deliver_in_portions<const FULL: bool>(
+        &mut self,
+        inbox: &mut [B],
+        reader: &mut B::Reader,
+        positions: Range<u32>,
+        counts: &mut Counts,
+    ) {
+        let slots = self.links.first(self.range.end) - self.links.first(self.range.start);
+        let slots_per_node = (slots / self.range.len().max(1)).max(1);
+        let portion = match self.accounting.memory_watch.is_on() {
+            true => (SLOTS_BETWEEN_LOOKS / slots_per_node).clamp(1, self.range.len().max(1)) as u32,
+            false => self.range.len() as u32,
+        };
+        let mut at = positions.start;
+        while at < positions.end && !self.accounting.is_out_of_memory(counts) {
+            at = at.saturating_add(portion).min(positions.end);
+            self.deliver::<FULL>(inbox, reader, at, counts);
         }
     }
 
@@ -246,7 +274,8 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
         let events = self.accounting.calendar.open(tick);
         let TickEvents { all_start, mut starts, mut crashes, mut returns, mut timers } = events;
         let mut next_to_start = if all_start { self.range.start } else { self.range.end };
-        loop {
+        let mut next_to_deliver = self.range.start;
+        while !self.accounting.is_out_of_memory(counts) {
             let heads = [
                 starts.front().copied(),
                 crashes.front().copied(),
@@ -256,11 +285,12 @@ impl<P: Protocol, L: Links, B: Mailbox<P::Message>> Worker<'_, P, L, B> {
             let special = heads.into_iter().flatten().min();
             let bound = special.unwrap_or(self.range.end);
             // Nodes before the next one with other events only start (then nobody has messages) or only have messages.
-            while next_to_start < bound {
+            while next_to_start < bound && !self.accounting.is_out_of_memory(counts) {
                 self.start::<FULL>(next_to_start, counts);
                 next_to_start += 1;
             }
-            self.deliver::<FULL>(inbox, reader, bound, counts);
+            self.deliver_in_portions::<FULL>(inbox, reader, next_to_deliver..bound, counts);
+            next_to_deliver = bound;
             let Some(node) = special else { break };
             if crashes.pop_front_if(|first| *first == node).is_some() {
                 self.accounting.crash(node);

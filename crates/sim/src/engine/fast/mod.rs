@@ -47,6 +47,8 @@ pub struct EngineInput {
     pub until: u64,
     /// The maximum number of threads.
     pub threads: usize,
+    /// The maximum memory of the process, in bytes.
+    pub max_memory: Option<u64>,
 }
 
 impl EngineInput {
@@ -64,6 +66,7 @@ impl EngineInput {
             seed: scenario.seed,
             until: scenario.until,
             threads: scenario.threads,
+            max_memory: scenario.max_memory,
         }
     }
 }
@@ -159,7 +162,9 @@ pub fn on_complete<'a, P: Protocol, const FULL: bool>(
 ) -> Option<Prepared<'a>> {
     let Network::Complete(size) = *network else { return None };
     let complete = Complete { size };
-    if !graph_driver::supports(complete) {
+    // Both matrices are allocated at once, before anything is sent that a watch could count.
+    let is_too_large = |max: u64| is_tiny::<P>() && 2 * complete.first(size) as u64 > max;
+    if !graph_driver::supports(complete) || input.max_memory.is_some_and(is_too_large) {
         return None;
     }
     prepared(protocol, input, || {

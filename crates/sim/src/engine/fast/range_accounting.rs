@@ -11,6 +11,7 @@ use super::leader_index::{ElectionTimes, LeaderIndex, agreement, final_leader};
 use super::measurement::{LoadMeter, summary};
 use crate::engine::MAX_KINDS;
 use crate::engine::directory::Directory;
+use crate::memory::MemoryWatch;
 use crate::outcome::Outcome;
 use crate::rng::{Purpose, Stream};
 
@@ -27,6 +28,10 @@ impl Counts {
 
     pub(super) fn add(&mut self, more: &Counts) {
         self.0.iter_mut().zip(&more.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    fn total(&self) -> u64 {
+        self.0.iter().sum()
     }
 
     pub(super) fn of(&self, kind: usize) -> u64 {
@@ -48,6 +53,7 @@ pub(super) struct RangeAccounting<'a, P: Protocol> {
     pub(super) load_meter: LoadMeter,
     /// The protocol did something that this driver does not support. The run is given up.
     pub(super) unsupported: bool,
+    pub(super) memory_watch: MemoryWatch,
     seed: u64,
     /// The number of positions that take part in the election. An outside informer comes after them.
     members: u32,
@@ -77,12 +83,22 @@ impl<'a, P: Protocol> RangeAccounting<'a, P> {
             calendar: Calendar::new(range.clone(), ranks.len() as u32, input.starts.as_deref(), &input.crashes),
             load_meter: LoadMeter::new::<FULL>(range.clone()),
             unsupported: false,
+            memory_watch: MemoryWatch::new(input.max_memory),
             seed: input.seed,
             members,
             directory: None,
             coins: Vec::new(),
             range,
         }
+    }
+
+    /// Whether the process occupies more memory than allowed, given what a driver has counted apart in this tick.
+    #[inline]
+    pub(super) fn is_out_of_memory(&mut self, more: &Counts) -> bool {
+        if self.memory_watch.is_on() {
+            self.memory_watch.sent(self.counts.total() + more.total());
+        }
+        self.memory_watch.is_exceeded()
     }
 
     /// Counts a message sent now that will not arrive.
@@ -201,6 +217,7 @@ pub(super) fn outcome<P: Protocol>(
         agreement: agreement(&leader_indices, ranks).is_some(),
         live: leader_indices.iter().map(|leader_index| leader_index.live()).sum::<u64>() as u32,
         hung: messages_are_left || not_lost_yet > 0,
+        out_of_memory: ranges.iter().any(|ring| ring.memory_watch.is_exceeded()).then_some(ranges[0].tick),
         by_kind: (0..P::Message::KINDS.len())
             .map(|kind| ranges.iter().map(|ring| ring.counts.of(kind)).sum())
             .collect(),

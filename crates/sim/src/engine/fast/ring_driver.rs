@@ -110,7 +110,8 @@ impl<'a, P: Protocol, const FULL: bool> RingRun<'a, P, FULL> {
             if messages.is_empty() {
                 ring.accounting.tick = ring.accounting.tick.max(ring.accounting.calendar.next());
             }
-            if ring.accounting.tick > until || ring.accounting.unsupported {
+            let is_over = ring.accounting.unsupported || ring.accounting.is_out_of_memory(&Counts::default());
+            if ring.accounting.tick > until || is_over {
                 break;
             }
             if ring.accounting.calendar.next() <= ring.accounting.tick || !messages.wraparound.is_empty() {

@@ -65,7 +65,9 @@ impl<P: Protocol> Engine<'_, P> {
             self.notify_reachability(update);
             self.intervene(turns.waiting());
         }
-        while let Some(transmission) = turns.transmission(at) {
+        while !self.in_flight.is_out_of_memory()
+            && let Some(transmission) = turns.transmission(at)
+        {
             if !self.interventions.withholds(&transmission) {
                 self.deliver(transmission);
             }

@@ -7,6 +7,7 @@ use hustings_protocol::{Id, Message, Port};
 use super::calendar::Calendar;
 use super::channel::{ChannelRandomness, Draw};
 use super::retransmission::SequenceNumber;
+use crate::memory::MemoryWatch;
 use crate::scenario::{Action, Delay, MessageChange, Scenario};
 
 /// How a message travels.
@@ -65,6 +66,7 @@ pub(crate) struct InFlight<M> {
     in_flight_count: u64,
     /// The messages in memory, including copies.
     load: Load,
+    memory: MemoryWatch,
 }
 
 /// The number of messages in memory, and its maximum. Views of runs are counted apart: every change of reachability
@@ -125,6 +127,7 @@ impl<M: Message> InFlight<M> {
             order: 0,
             in_flight_count: 0,
             load: Load::new(scenario, link_count),
+            memory: MemoryWatch::new(scenario.max_memory),
         }
     }
 
@@ -132,6 +135,12 @@ impl<M: Message> InFlight<M> {
     /// that never stops. Such a run is hung, and ends before it fills the memory.
     pub(crate) fn is_overloaded(&self) -> bool {
         self.load.messages > self.load.max_messages || self.load.views > self.load.max_views
+    }
+
+    /// Whether the process occupies more memory than allowed.
+    #[inline]
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.memory.is_exceeded()
     }
 
     /// Whether the delay of a message depends on the previous one on the same link.
@@ -179,6 +188,7 @@ impl<M: Message> InFlight<M> {
     fn put(&mut self, tick: u64, mut transmission: Transmission<M>) {
         transmission.order = self.order;
         self.order += 1;
+        self.memory.sent(self.order);
         // A message due after the end is not kept; it only counts as in flight.
         if tick <= self.until {
             *self.load.counter(&transmission.message) += 1;

@@ -101,12 +101,13 @@ pub(crate) fn run<P: Protocol>(
     let mut is_stopped = false;
     while let Some(tick) = engine.next_tick().filter(|_| !is_stopped) {
         engine.tick(tick);
-        is_stopped = engine.in_flight.is_overloaded() || engine.is_observed_enough();
+        is_stopped = engine.in_flight.is_overloaded() || engine.should_stop();
     }
     let hung = is_stopped || engine.in_flight.is_any_in_flight();
+    let out_of_memory = engine.in_flight.is_out_of_memory().then_some(engine.now);
     let outcome = engine.accounting.finish(ranks, hung, engine.failure_detector.counts());
     let refused = if is_stopped { Vec::new() } else { engine.interventions.finish(engine.number) };
-    Outcome { refused, ..outcome }
+    Outcome { refused, out_of_memory, ..outcome }
 }
 
 /// An observer that looks away.
@@ -275,7 +276,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let mut turns = inputs.turns();
         self.intervene(turns.waiting());
         while let Some(at) = turns.next_node() {
-            if self.is_observed_enough() {
+            if self.should_stop() {
                 break;
             }
             self.turn(at, &mut turns);
@@ -286,9 +287,9 @@ impl<'a, P: Protocol> Engine<'a, P> {
         self.intervene(&[]);
     }
 
-    /// Whether the observer wants the run to end.
-    fn is_observed_enough(&self) -> bool {
-        self.observer.as_ref().is_some_and(|observer| observer.is_satisfied())
+    /// Whether the observer wants the run to end, or the memory is full.
+    fn should_stop(&self) -> bool {
+        self.in_flight.is_out_of_memory() || self.observer.as_ref().is_some_and(|observer| observer.is_satisfied())
     }
 
     fn begin_tick(&mut self, inputs: &mut TickInputs<P::Message>) {
