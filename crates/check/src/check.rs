@@ -12,6 +12,7 @@ use stateright::{Checker, HasDiscoveries, Model as _};
 
 use crate::components::end_components;
 use crate::counterexample::{self, Counterexample, Cycle};
+use crate::meter::{LimitReached, Meter};
 use crate::model::Model;
 use crate::property::{Labels, Property};
 use crate::spec::Spec;
@@ -36,9 +37,9 @@ pub struct Findings {
     pub states: u64,
     /// The number of generated states: the initial one, and one for each step.
     pub generated: u64,
-    /// The distance of the farthest state from the initial one, in steps.
+    /// The distance of the farthest state from the initial one, in steps; 0 if a limit was reached before it was computed.
     pub depth: u32,
-    /// The number of terminal states.
+    /// The number of terminal states; 0 likewise.
     pub terminal_states: u64,
     /// The maximum number of messages of an execution, as far as explored.
     pub max_messages: MaxMessages,
@@ -103,10 +104,11 @@ impl Limits {
         self.max_memory.is_some_and(|max| resident_memory().is_some_and(|used| used + more > max))
     }
 
-    /// The limit because of which exploring must end, so that the properties can still be evaluated.
-    pub(crate) fn reached(&self, elapsed: Duration, states: u64, transitions: u64) -> Option<Limit> {
+    /// The limit because of which exploring must end, so that the properties can still be evaluated. `worked` is the
+    /// time that all threads together have explored.
+    pub(crate) fn reached(&self, worked: Duration, states: u64, transitions: u64) -> Option<Limit> {
         let evaluation = states * EVALUATION_BYTES.0 + transitions * EVALUATION_BYTES.1;
-        match self.is_late_after(elapsed.mul_f64(EVALUATION_TIME)) {
+        match self.is_late_after(worked.mul_f64(EVALUATION_TIME)) {
             true => Some(Limit::Time),
             false => self.is_too_large_with(evaluation).then_some(Limit::Memory),
         }
@@ -129,14 +131,11 @@ pub enum Limit {
     Time,
 }
 
-/// The time to evaluate the properties, as a part of the time to explore. An estimate that leaves some room.
-const EVALUATION_TIME: f64 = 0.15;
-/// The memory for that, for each state and each transition. What exploring occupied beside the recorded states is free
-/// by then, so this is more than is needed.
-const EVALUATION_BYTES: (u64, u64) = (100, 12);
-
-/// A limit was reached before a property could be evaluated.
-struct LimitReached;
+/// The time to evaluate the properties, as a part of the time to explore, for each thread that explores: one thread
+/// evaluates. If it takes longer, it is ended.
+const EVALUATION_TIME: f64 = 0.35;
+/// The memory for that, for each state and each transition, beside what exploring occupied and frees before.
+const EVALUATION_BYTES: (u64, u64) = (5, 3);
 
 impl Findings {
     /// The verdict on all properties together.
@@ -202,46 +201,74 @@ impl<P: Protocol> Check<P> {
 
     fn explore_and_evaluate(&self, threads: usize, started: Instant) -> Findings {
         self.explore(threads);
-        let graph = self.space.recorder.graph(self.space.initial().fingerprint);
-        self.evaluate(&graph, started)
+        let limits = self.space.limits;
+        let meter = Meter::new(move || limits.are_exhausted());
+        let mut findings = self.evaluate(meter);
+        if !findings.is_complete && findings.limit.is_none() {
+            findings.limit = self.space.limits.reached(Duration::ZERO, 0, 0);
+        }
+        findings.elapsed = started.elapsed();
+        findings
     }
 
     fn explore(&self, threads: usize) {
         let never = || HasDiscoveries::AllOf(BTreeSet::from([NEVER_DISCOVERED]));
         let finish = if self.keep_going { never() } else { HasDiscoveries::AnyFailures };
-        self.space.progress.begin();
+        self.space.progress.begin(threads);
         self.space.clone().checker().threads(threads).finish_when(finish).spawn_bfs().join();
     }
 
-    fn evaluate(&self, graph: &StateGraph, started: Instant) -> Findings {
-        let components = graph.strongly_connected_components();
-        let (max_messages, longest) = graph.max_messages(&components);
-        let is_complete = !graph.is_cut_off && !self.space.table.has_unexplored_coins();
-        let is_estimate = self.space.spec.goal == Goal::Estimate;
+    /// What follows from the states that were explored; of that, as much as the meter allows.
+    fn evaluate(&self, meter: Meter) -> Findings {
         let mut findings = Findings {
-            states: graph.states(),
-            generated: graph.transitions() + 1,
-            depth: graph.depth(),
-            terminal_states: graph.count(Labels::TERMINAL),
-            max_messages,
-            is_complete,
+            states: self.space.recorder.states(),
+            generated: self.space.progress.transitions() + 1,
+            depth: 0,
+            terminal_states: 0,
+            max_messages: MaxMessages::Unknown,
+            is_complete: false,
             limit: self.space.progress.limit(),
-            is_vacuous: !(graph.any(Labels::TERMINAL_AGREEMENT) && (is_estimate || graph.any(Labels::LEADER))),
+            is_vacuous: false,
             verdicts: Vec::new(),
             counterexample: None,
             elapsed: Duration::ZERO,
         };
+        match self.space.recorder.graph(self.space.initial().fingerprint, meter) {
+            Ok(graph) => self.evaluate_graph(&graph, &mut findings),
+            // Nothing is known then.
+            Err(LimitReached) => {
+                findings.verdicts =
+                    self.space.spec.properties.iter().map(|&property| (property, Verdict::Unknown)).collect();
+            }
+        }
+        findings
+    }
+
+    fn evaluate_graph(&self, graph: &StateGraph, findings: &mut Findings) {
+        let is_estimate = self.space.spec.goal == Goal::Estimate;
+        findings.states = graph.states();
+        findings.generated = graph.transitions() + 1;
+        findings.depth = graph.depth();
+        findings.terminal_states = graph.count(Labels::TERMINAL);
+        findings.is_vacuous = !(graph.any(Labels::TERMINAL_AGREEMENT) && (is_estimate || graph.any(Labels::LEADER)));
+        let components = graph.strongly_connected_components();
+        let longest = components.as_ref().map_err(|limit| *limit).and_then(|found| graph.max_messages(found));
+        findings.max_messages = longest.as_ref().map_or(MaxMessages::Unknown, |(max, _)| *max);
+        findings.is_complete = longest.is_ok() && !graph.is_cut_off && !self.space.table.has_unexplored_coins();
         for &property in &self.space.spec.properties {
             let violation = match property {
-                Property::Termination => self.nontermination(graph, &components).unwrap_or_else(|LimitReached| {
-                    findings.is_complete = false;
-                    findings.limit = self.space.limits.reached(Duration::ZERO, 0, 0);
-                    None
-                }),
-                Property::MessageBound => match (max_messages, self.space.spec.max_messages) {
-                    (MaxMessages::Bounded(max), Some(bound)) if max <= bound => None,
-                    (_, None) => continue,
-                    _ => Some((longest.clone(), None)),
+                Property::Termination => {
+                    let found = components.as_ref().map_err(|limit| *limit);
+                    let violation = found.and_then(|found| self.nontermination(graph, found));
+                    violation.unwrap_or_else(|LimitReached| {
+                        findings.is_complete = false;
+                        None
+                    })
+                }
+                Property::MessageBound => match (findings.max_messages, self.space.spec.max_messages, &longest) {
+                    (_, None, _) => continue,
+                    (MaxMessages::Bounded(max), Some(bound), _) if max <= bound => None,
+                    (_, _, longest) => longest.as_ref().ok().map(|(_, path)| (path.clone(), None)),
                 },
                 other => other.violation_label().and_then(|label| {
                     let nearest = graph.nearest(|at| graph.labels(at).has(label))?;
@@ -258,8 +285,6 @@ impl<P: Protocol> Check<P> {
                 findings.counterexample = Some(counterexample::counterexample(&self.space, property, &path, cycle));
             }
         }
-        findings.elapsed = started.elapsed();
-        findings
     }
 
     /// An infinite execution that is weakly fair and does not end in agreement, if the scheduler can force one with a
@@ -268,7 +293,6 @@ impl<P: Protocol> Check<P> {
     /// With probability 1 an execution ends, or stays in an end component and takes all its actions again and again.
     /// So it suffices to look at the maximal end components: see docs/checking.md.
     fn nontermination(&self, graph: &StateGraph, components: &[u32]) -> Result<Option<Violation>, LimitReached> {
-        let is_over_limit = || self.space.limits.are_exhausted();
         // An execution that stays in agreement with nothing but periodic traffic counts as terminated.
         let is_at_rest = |at: u32| graph.labels(at).has(Labels::AGREEMENT) && graph.labels(at).has(Labels::PERIODIC);
         if let Some(idle) = graph.nearest(|at| graph.labels(at).has(Labels::IDLE) && !is_at_rest(at)) {
@@ -280,14 +304,14 @@ impl<P: Protocol> Check<P> {
         if self.space.spec.has_fair_coins && self.space.table.has_unexplored_coins() {
             return Ok(None);
         }
-        for component in &end_components(graph, components) {
+        for component in &end_components(graph, components)? {
             // The cycle must visit a state that is not at rest.
             let not_at_rest = component.iter().filter(|&&at| !is_at_rest(at));
             let Some(&entry) = not_at_rest.min_by_key(|&&at| graph.depth_of(at)) else { continue };
             let path = graph.path_to(entry);
             let members: BTreeSet<u64> = component.iter().map(|&at| graph.fingerprint(at)).collect();
-            let cycle = counterexample::fair_cycle(&self.space, &path, &members, &is_over_limit);
-            if let Some(cycle) = cycle.ok_or(LimitReached)? {
+            let cycle = counterexample::fair_cycle(&self.space, &path, &members, graph.meter())?;
+            if let Some(cycle) = cycle {
                 return Ok(Some((path, Some(cycle))));
             }
         }
@@ -306,3 +330,7 @@ impl<P: Protocol> Check<P> {
         crate::trace::records(&self.table, &self.space, counterexample)
     }
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

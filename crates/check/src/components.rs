@@ -6,11 +6,16 @@
 //! states. Every infinite execution ends up in one with probability 1, and visits all its states and takes all its
 //! actions again and again.
 
+use crate::meter::{LimitReached, Meter};
 use crate::state_graph::{Edge, NONE, StateGraph};
 
 /// For each state the number of its strongly connected component (Tarjan's algorithm). `next(at, i)` is the `i`th
 /// successor of a state. Every step leads to the same component or to one with a smaller number.
-pub(crate) fn strongly_connected(size: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Vec<u32> {
+pub(crate) fn strongly_connected(
+    size: usize,
+    next: impl Fn(u32, usize) -> Option<u32>,
+    meter: &Meter,
+) -> Result<Vec<u32>, LimitReached> {
     let (mut index, mut low, mut component) = (vec![NONE; size], vec![0u32; size], vec![NONE; size]);
     let (mut open, mut path): (Vec<u32>, Vec<(u32, usize)>) = (Vec::new(), Vec::new());
     let (mut counter, mut components) = (0, 0);
@@ -20,6 +25,7 @@ pub(crate) fn strongly_connected(size: usize, next: impl Fn(u32, usize) -> Optio
         }
         path.push((root, 0));
         while let Some(&mut (at, ref mut taken)) = path.last_mut() {
+            meter.work()?;
             let here = at as usize;
             if *taken == 0 {
                 (index[here], low[here]) = (counter, counter);
@@ -51,20 +57,20 @@ pub(crate) fn strongly_connected(size: usize, next: impl Fn(u32, usize) -> Optio
             }
         }
     }
-    component
+    Ok(component)
 }
 
 /// The maximal end components, as lists of states; the nearest component and state come first. Without coins they are
 /// the strongly connected components that contain a cycle.
-pub(crate) fn end_components(graph: &StateGraph, components: &[u32]) -> Vec<Vec<u32>> {
+pub(crate) fn end_components(graph: &StateGraph, components: &[u32]) -> Result<Vec<Vec<u32>>, LimitReached> {
     let mut number_of = vec![NONE; graph.states() as usize];
     let mut found = 0;
     let mut local = vec![NONE; graph.states() as usize];
-    let mut candidates = graph.cyclic_components(components);
+    let mut candidates = graph.cyclic_components(components)?;
     while let Some(candidate) = candidates.pop() {
         let has_draws = |at: &u32| graph.next(*at).iter().any(|&(_, edge)| edge.belongs_to_a_draw());
         let parts = match candidate.iter().any(has_draws) {
-            true => Closed::part_of(graph, candidate, &mut local).connected_parts(),
+            true => Closed::part_of(graph, candidate, &mut local)?.connected_parts(graph.meter())?,
             false => Parts::One(candidate),
         };
         match parts {
@@ -95,13 +101,14 @@ struct Closed {
 
 impl Closed {
     /// `local` maps states to indices; it contains only `NONE`, before and after.
-    fn part_of(graph: &StateGraph, mut states: Vec<u32>, local: &mut [u32]) -> Closed {
+    fn part_of(graph: &StateGraph, mut states: Vec<u32>, local: &mut [u32]) -> Result<Closed, LimitReached> {
         let is_inside = |local: &[u32], &(next, edge): &(u32, Edge)| !edge.is_open() && local[next as usize] != NONE;
         states.iter().for_each(|&at| local[at as usize] = 0);
         loop {
             let before = states.len();
             // The farthest state first: removing it may remove those before it in the same sweep.
             for &at in states.iter().rev() {
+                graph.meter().work()?;
                 let stays = graph.actions(at).any(|outcomes| outcomes.iter().all(|edge| is_inside(local, edge)));
                 if !stays {
                     local[at as usize] = NONE;
@@ -119,13 +126,14 @@ impl Closed {
         };
         let next = states.iter().map(inside).collect();
         states.iter().for_each(|&at| local[at as usize] = NONE);
-        Closed { states, next }
+        Ok(Closed { states, next })
     }
 
-    fn connected_parts(self) -> Parts {
-        let part_of = strongly_connected(self.states.len(), |at, place| self.next[at as usize].get(place).copied());
+    fn connected_parts(self, meter: &Meter) -> Result<Parts, LimitReached> {
+        let next = |at: u32, place: usize| self.next[at as usize].get(place).copied();
+        let part_of = strongly_connected(self.states.len(), next, meter)?;
         if !self.states.is_empty() && part_of.iter().all(|&part| part == 0) {
-            return Parts::One(self.states);
+            return Ok(Parts::One(self.states));
         }
         let mut parts = vec![Vec::new(); part_of.iter().max().map_or(0, |&max| max as usize + 1)];
         for ((&at, &part), next) in self.states.iter().zip(&part_of).zip(&self.next) {
@@ -134,7 +142,7 @@ impl Closed {
             }
         }
         parts.retain(|part| !part.is_empty());
-        Parts::Several(parts)
+        Ok(Parts::Several(parts))
     }
 }
 

@@ -6,6 +6,8 @@ use super::*;
 use crate::property::Labels;
 use crate::state_graph::Expanded;
 
+const ENDLESS: &str = "there is no limit";
+
 /// For each state its actions, and for each action its outcomes.
 type Actions = Vec<Vec<Vec<u64>>>;
 
@@ -19,12 +21,12 @@ fn graph(all: &Actions) -> StateGraph {
         labels: Labels::default(),
         next: actions.iter().flat_map(edges).collect(),
     };
-    StateGraph::new(0, (0..).zip(all).map(expanded).collect())
+    StateGraph::new(0, vec![(0..).zip(all).map(expanded).collect()], Meter::new(|| false)).expect(ENDLESS)
 }
 
 fn found(all: &Actions) -> BTreeSet<BTreeSet<u64>> {
     let graph = graph(all);
-    let components = end_components(&graph, &graph.strongly_connected_components());
+    let components = end_components(&graph, &graph.strongly_connected_components().expect(ENDLESS)).expect(ENDLESS);
     components.iter().map(|component| component.iter().map(|&at| graph.fingerprint(at)).collect()).collect()
 }
 
@@ -86,7 +88,7 @@ fn end_components_are_those_of_the_definition() {
         assert_eq!(found, by_definition(&all), "{all:?}");
         with_some += u32::from(!found.is_empty());
         let graph = graph(&all);
-        let connected = graph.cyclic_components(&graph.strongly_connected_components());
+        let connected = graph.cyclic_components(&graph.strongly_connected_components().expect(ENDLESS)).expect(ENDLESS);
         let is_end_component =
             |component: &Vec<u32>| found.contains(&component.iter().map(|&at| u64::from(at)).collect());
         smaller_than_connected += u32::from(!connected.iter().all(is_end_component));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::global_state::{Channel, GlobalState};
+use crate::meter::{LimitReached, Meter};
 use crate::model::Channels;
 use crate::property::Property;
 use crate::state_space::StateSpace;
@@ -109,19 +110,15 @@ struct Component {
 }
 
 /// A weakly fair cycle of an end component, if it has one: every action class is taken in it, or disabled somewhere on
-/// it. It contains no faults, and only actions whose outcomes are all in the component. `None` if `is_over_limit` ended
-/// the search.
+/// it. It contains no faults, and only actions whose outcomes are all in the component.
 pub(crate) fn fair_cycle<R: Send + Sync + 'static>(
     space: &StateSpace<R>,
     path: &[u64],
     members: &BTreeSet<u64>,
-    is_over_limit: &dyn Fn() -> bool,
-) -> Option<Option<Cycle>> {
-    Component::new(space, last_state(space, path), members, is_over_limit).map(|component| component.fair_cycle())
+    meter: &Meter,
+) -> Result<Option<Cycle>, LimitReached> {
+    Component::new(space, last_state(space, path), members, meter).map(|component| component.fair_cycle())
 }
-
-/// The number of states after which the limits are looked at.
-const STATES_BETWEEN_LIMITS: usize = 256;
 
 impl Component {
     /// A weakly fair cycle from the first state back to it.
@@ -161,14 +158,11 @@ impl Component {
         space: &StateSpace<R>,
         entry: GlobalState,
         members: &BTreeSet<u64>,
-        is_over_limit: &dyn Fn() -> bool,
-    ) -> Option<Self> {
+        meter: &Meter,
+    ) -> Result<Self, LimitReached> {
         let mut places: BTreeMap<u64, usize> = BTreeMap::from([(entry.fingerprint, 0)]);
         let mut component = Component { states: vec![entry], inside: Vec::new(), enabled: Vec::new() };
         while component.inside.len() < component.states.len() {
-            if component.inside.len() % STATES_BETWEEN_LIMITS == STATES_BETWEEN_LIMITS - 1 && is_over_limit() {
-                return None;
-            }
             let global = component.states[component.inside.len()].clone();
             let steps: Vec<Step> =
                 space.all_steps(&global).into_iter().filter(|step| !step.action.is_fault()).collect();
@@ -180,11 +174,12 @@ impl Component {
                     component.states.push(step.next.clone());
                     component.states.len() - 1
                 });
+                meter.work()?;
                 inside.push((action_class(space, &global, step.action), step.clone(), to));
             }
             component.inside.push(inside);
         }
-        Some(component)
+        Ok(component)
     }
 
     /// A shortest path to a state that matches, given the class of the last step.

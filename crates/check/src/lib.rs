@@ -24,6 +24,7 @@ mod expected_rounds;
 mod explore;
 mod global_state;
 mod interner;
+mod meter;
 mod model;
 mod property;
 mod spec;

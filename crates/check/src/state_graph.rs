@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use ahash::AHasher;
 
 use crate::components::strongly_connected;
+use crate::meter::{LimitReached, Meter};
 use crate::property::Labels;
 
 type ByFingerprint<T> = HashMap<u64, T, BuildHasherDefault<AHasher>>;
@@ -74,13 +75,15 @@ impl StateRecorder {
         shard.lock().unwrap_or_else(PoisonError::into_inner).push(expanded);
     }
 
-    /// The graph of everything that was recorded.
-    pub(crate) fn graph(&self, first: u64) -> StateGraph {
-        let all = self
-            .shards
-            .iter()
-            .flat_map(|shard| std::mem::take(&mut *shard.lock().unwrap_or_else(PoisonError::into_inner)));
-        StateGraph::new(first, all.collect())
+    /// The number of recorded states.
+    pub(crate) fn states(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len() as u64).sum()
+    }
+
+    /// The graph of everything that was recorded. The meter ends what is done with it.
+    pub(crate) fn graph(&self, first: u64, meter: Meter) -> Result<StateGraph, LimitReached> {
+        let taken = |shard: &Mutex<_>| std::mem::take(&mut *shard.lock().unwrap_or_else(PoisonError::into_inner));
+        StateGraph::new(first, self.shards.iter().map(taken).collect(), meter)
     }
 }
 
@@ -101,6 +104,7 @@ pub(crate) struct StateGraph {
     bfs_order: Vec<u32>,
     /// Whether some successor was not explored.
     pub(crate) is_cut_off: bool,
+    meter: Meter,
 }
 
 /// The number that stands for no state.
@@ -111,36 +115,54 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub enum MaxMessages {
     /// This number; some execution sends it.
     Bounded(u64),
+    /// A limit was reached before it was computed.
+    Unknown,
     /// There is no bound.
     Unbounded,
 }
 
 impl StateGraph {
-    pub(crate) fn new(first: u64, mut all: Vec<Expanded>) -> Self {
-        // The order must not depend on which thread recorded a state. The initial state comes first.
-        all.sort_unstable_by_key(|expanded| (expanded.fingerprint != first, expanded.fingerprint));
-        let mut numbers: ByFingerprint<u32> =
-            HashMap::with_capacity_and_hasher(all.len(), BuildHasherDefault::default());
-        numbers.extend(all.iter().map(|expanded| expanded.fingerprint).zip(0..));
+    /// The graph of states in shards by fingerprint, in ascending order.
+    pub(crate) fn new(first: u64, mut shards: Vec<Vec<Expanded>>, meter: Meter) -> Result<Self, LimitReached> {
+        for shard in &mut shards {
+            meter.look()?;
+            // The order must not depend on which thread recorded a state.
+            shard.sort_unstable_by_key(|expanded| expanded.fingerprint);
+        }
+        // The initial state comes first.
+        let initial = shards.iter_mut().find_map(|shard| {
+            let place = shard.binary_search_by_key(&first, |expanded| expanded.fingerprint).ok()?;
+            Some(vec![shard.remove(place)])
+        });
+        shards.splice(0..0, initial);
+        let all = || shards.iter().flatten();
+        let size = all().count();
+        let mut numbers: ByFingerprint<u32> = HashMap::with_capacity_and_hasher(size, BuildHasherDefault::default());
+        for (expanded, number) in all().zip(0..) {
+            meter.work()?;
+            numbers.insert(expanded.fingerprint, number);
+        }
         let mut graph = StateGraph {
-            fingerprints: all.iter().map(|expanded| expanded.fingerprint).collect(),
-            labels: all.iter().map(|expanded| expanded.labels).collect(),
-            first_edge: Vec::with_capacity(all.len() + 1),
-            edges: Vec::with_capacity(all.iter().map(|expanded| expanded.next.len()).sum()),
-            depth: vec![NONE; all.len()],
-            predecessor: vec![NONE; all.len()],
-            bfs_order: Vec::with_capacity(all.len()),
+            fingerprints: all().map(|expanded| expanded.fingerprint).collect(),
+            labels: all().map(|expanded| expanded.labels).collect(),
+            first_edge: Vec::with_capacity(size + 1),
+            edges: Vec::with_capacity(all().map(|expanded| expanded.next.len()).sum()),
+            depth: vec![NONE; size],
+            predecessor: vec![NONE; size],
+            bfs_order: Vec::with_capacity(size),
             is_cut_off: false,
+            meter,
         };
-        for expanded in all {
+        for expanded in shards.into_iter().flatten() {
+            graph.meter.work()?;
             graph.first_edge.push(graph.edges.len());
             for outcomes in expanded.next.chunk_by(|_, (_, later)| later.is_further_outcome()) {
                 graph.push_action(outcomes.iter().map(|&(next, edge)| (numbers.get(&next).copied(), edge)));
             }
         }
         graph.first_edge.push(graph.edges.len());
-        graph.search_breadth_first();
-        graph
+        graph.search_breadth_first()?;
+        Ok(graph)
     }
 
     /// Adds the outcomes of an action, as far as their states were explored.
@@ -164,13 +186,14 @@ impl StateGraph {
     }
 
     /// Finds a shortest path to each state.
-    fn search_breadth_first(&mut self) {
+    fn search_breadth_first(&mut self) -> Result<(), LimitReached> {
         if self.fingerprints.is_empty() {
-            return;
+            return Ok(());
         }
         self.depth[0] = 0;
         let mut queue = VecDeque::from([0]);
         while let Some(at) = queue.pop_front() {
+            self.meter.work()?;
             self.bfs_order.push(at);
             for edge in self.first_edge[at as usize]..self.first_edge[at as usize + 1] {
                 let next = self.edges[edge].0;
@@ -181,6 +204,7 @@ impl StateGraph {
                 }
             }
         }
+        Ok(())
     }
 
     /// The number of states.
@@ -248,13 +272,13 @@ impl StateGraph {
 
     /// For each state the number of its strongly connected component. Every step leads to the same component or to one
     /// with a smaller number.
-    pub(crate) fn strongly_connected_components(&self) -> Vec<u32> {
+    pub(crate) fn strongly_connected_components(&self) -> Result<Vec<u32>, LimitReached> {
         let next = |at: u32, place: usize| self.next(at).get(place).map(|&(next, _)| next);
-        strongly_connected(self.fingerprints.len(), next)
+        strongly_connected(self.fingerprints.len(), next, &self.meter)
     }
 
     /// The components that contain a cycle, as lists of states; the nearest component and state come first.
-    pub(crate) fn cyclic_components(&self, components: &[u32]) -> Vec<Vec<u32>> {
+    pub(crate) fn cyclic_components(&self, components: &[u32]) -> Result<Vec<Vec<u32>>, LimitReached> {
         self.grouped(|at| {
             let here = components[at as usize];
             let is_cyclic = self.next(at).iter().any(|&(next, _)| components[next as usize] == here);
@@ -263,10 +287,11 @@ impl StateGraph {
     }
 
     /// The states with each number but `NONE`; the nearest group and state come first.
-    pub(crate) fn grouped(&self, number_of: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
+    pub(crate) fn grouped(&self, number_of: impl Fn(u32) -> u32) -> Result<Vec<Vec<u32>>, LimitReached> {
         let mut places: HashMap<u32, usize> = HashMap::new();
         let mut groups: Vec<Vec<u32>> = Vec::new();
         for &at in &self.bfs_order {
+            self.meter.work()?;
             let number = number_of(at);
             if number != NONE {
                 let place = *places.entry(number).or_insert(groups.len());
@@ -276,7 +301,12 @@ impl StateGraph {
                 groups[place].push(at);
             }
         }
-        groups
+        Ok(groups)
+    }
+
+    /// Counts the work that is done with the graph.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     pub(crate) fn fingerprint(&self, at: u32) -> u64 {
@@ -284,7 +314,8 @@ impl StateGraph {
     }
 
     /// The maximum number of messages that any execution sends, and the path of an execution that sends them.
-    pub(crate) fn max_messages(&self, components: &[u32]) -> (MaxMessages, Vec<u64>) {
+    pub(crate) fn max_messages(&self, components: &[u32]) -> Result<(MaxMessages, Vec<u64>), LimitReached> {
+        self.meter.look()?;
         let mut order: Vec<u32> = self.all().collect();
         order.sort_unstable_by_key(|&at| components[at as usize]);
         // The maximum from each state on, successors first. No step inside a component may send a message, so all its
@@ -298,11 +329,12 @@ impl StateGraph {
             let members = &order[place..end];
             let mut best = (0, NONE, NONE);
             for &at in members {
+                self.meter.work()?;
                 for &(next, edge) in self.next(at) {
                     let sent = edge.sent();
                     if components[next as usize] == component {
                         if sent > 0 {
-                            return (MaxMessages::Unbounded, self.path_to(at));
+                            return Ok((MaxMessages::Unbounded, self.path_to(at)));
                         }
                         continue;
                     }
@@ -326,7 +358,7 @@ impl StateGraph {
             path.push(self.fingerprints[at as usize]);
             at = successor[at as usize];
         }
-        (MaxMessages::Bounded(max.first().copied().unwrap_or(0)), path)
+        Ok((MaxMessages::Bounded(max.first().copied().unwrap_or(0)), path))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const ENDLESS: &str = "there is no limit";
+
 /// The labels of a state, and its successors with the messages sent.
 type Drawn<'a> = (Labels, &'a [(u64, u32)]);
 
@@ -13,7 +15,7 @@ fn edges(next: &[(u64, u32)]) -> Box<[(u64, Edge)]> {
 fn graph(states: &[Drawn<'_>]) -> StateGraph {
     let expanded =
         |(at, (labels, next)): (u64, &Drawn<'_>)| Expanded { fingerprint: at, labels: *labels, next: edges(next) };
-    StateGraph::new(0, (0..).zip(states).map(expanded).collect())
+    StateGraph::new(0, vec![(0..).zip(states).map(expanded).collect()], Meter::new(|| false)).expect(ENDLESS)
 }
 
 const PLAIN: Labels = Labels::TERMINAL;
@@ -32,26 +34,26 @@ fn forked() -> StateGraph {
 #[test]
 fn a_cycle_is_one_component_and_successors_have_smaller_numbers() {
     let graph = forked();
-    let components = graph.strongly_connected_components();
+    let components = graph.strongly_connected_components().expect(ENDLESS);
     assert_eq!(components[2], components[3]);
     assert_eq!(components.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
     for at in graph.all() {
         assert!(graph.next(at).iter().all(|&(next, _)| components[next as usize] <= components[at as usize]));
     }
-    assert_eq!(graph.cyclic_components(&components), [vec![2, 3]]);
+    assert_eq!(graph.cyclic_components(&components).expect(ENDLESS), [vec![2, 3]]);
 }
 
 #[test]
 fn a_single_state_is_cyclic_only_if_it_is_its_own_successor() {
     let graph = graph(&[(PLAIN, &[(1, 0)]), (PLAIN, &[(1, 0), (2, 0)]), (PLAIN, &[])]);
-    let components = graph.strongly_connected_components();
-    assert_eq!(graph.cyclic_components(&components), [vec![1]]);
+    let components = graph.strongly_connected_components().expect(ENDLESS);
+    assert_eq!(graph.cyclic_components(&components).expect(ENDLESS), [vec![1]]);
 }
 
 #[test]
 fn the_maximum_counts_messages_and_not_steps() {
     let graph = forked();
-    let (most, path) = graph.max_messages(&graph.strongly_connected_components());
+    let (most, path) = graph.max_messages(&graph.strongly_connected_components().expect(ENDLESS)).expect(ENDLESS);
     assert_eq!((most, path), (MaxMessages::Bounded(5), vec![0, 4]));
     // No message is sent on the cycle, so the number of laps does not matter.
     assert_eq!(graph.depth(), 3);
@@ -60,7 +62,7 @@ fn the_maximum_counts_messages_and_not_steps() {
 #[test]
 fn a_cycle_that_sends_messages_is_unbounded() {
     let graph = graph(&[(PLAIN, &[(1, 0)]), (PLAIN, &[(2, 0)]), (PLAIN, &[(1, 1)])]);
-    let (most, path) = graph.max_messages(&graph.strongly_connected_components());
+    let (most, path) = graph.max_messages(&graph.strongly_connected_components().expect(ENDLESS)).expect(ENDLESS);
     assert_eq!(most, MaxMessages::Unbounded);
     assert_eq!(path.first(), Some(&0));
 }
@@ -86,7 +88,7 @@ fn finds_the_nearest_state_and_a_shortest_path_to_it() {
 fn an_unexplored_successor_makes_the_graph_incomplete() {
     assert!(graph(&[(PLAIN, &[(1, 0)])]).is_cut_off);
     assert!(!graph(&[(PLAIN, &[])]).is_cut_off);
-    assert_eq!(StateGraph::new(0, Vec::new()).states(), 0);
+    assert_eq!(graph(&[]).states(), 0);
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn the_graph_does_not_depend_on_the_order_of_recording() {
             let next: &[(u64, u32)] = if at == 7 { &[(1 << 60, 1), (9, 2)] } else { &[] };
             recorder.record(Expanded { fingerprint: at, labels: PLAIN, next: edges(next) });
         }
-        let graph = recorder.graph(7);
+        let graph = recorder.graph(7, Meter::new(|| false)).expect(ENDLESS);
         (graph.fingerprints.clone(), graph.edges.clone(), graph.is_cut_off)
     };
     assert_eq!(recorded(&[7, 9, 1 << 60]), recorded(&[1 << 60, 9, 7]));

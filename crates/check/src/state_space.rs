@@ -25,8 +25,8 @@ pub(crate) struct Progress {
     pub(crate) states: AtomicU64,
     /// The number of steps between them.
     transitions: AtomicU64,
-    /// When exploring began.
-    started: Mutex<Option<Instant>>,
+    /// When exploring began, and with how many threads.
+    started: Mutex<Option<(Instant, u32)>>,
     /// The limit that ended the exploration, if one did.
     limit: Mutex<Option<Limit>>,
     /// Set to stop the exploration.
@@ -34,10 +34,20 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Exploring begins.
-    pub(crate) fn begin(&self) {
+    /// Exploring begins, with so many threads.
+    pub(crate) fn begin(&self, threads: usize) {
         self.transitions.store(0, Ordering::Relaxed);
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), threads as u32));
+    }
+
+    /// So many more steps were explored.
+    pub(crate) fn count_transitions(&self, steps: u64) {
+        self.transitions.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// The number of steps between the states that were explored.
+    pub(crate) fn transitions(&self) -> u64 {
+        self.transitions.load(Ordering::Relaxed)
     }
 
     /// The limit that ended the exploration, if one did.
@@ -51,10 +61,10 @@ impl Progress {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The time since exploring began.
-    fn elapsed(&self) -> Duration {
+    /// The time that all threads together have explored.
+    fn worked(&self) -> Duration {
         let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.map_or(Duration::ZERO, |started| started.elapsed())
+        started.map_or(Duration::ZERO, |(started, threads)| started.elapsed() * threads)
     }
 }
 
@@ -159,7 +169,7 @@ impl<R> StateSpace<R> {
             self.progress.stop_at(Limit::States);
         } else if states % STATES_BETWEEN_LIMITS == STATES_BETWEEN_LIMITS - 1 {
             let transitions = self.progress.transitions.load(Ordering::Relaxed);
-            let reached = self.limits.reached(self.progress.elapsed(), states, transitions);
+            let reached = self.limits.reached(self.progress.worked(), states, transitions);
             reached.into_iter().for_each(|limit| self.progress.stop_at(limit));
         }
         self.progress.stop.load(Ordering::Relaxed)
@@ -274,7 +284,7 @@ impl<R: Send + Sync + 'static> stateright::Model for StateSpace<R> {
         let may_be_idle = !is_over && (steps.iter().any(|step| !changes(step)) || steps.is_empty());
         labels.insert_if(Labels::IDLE, may_be_idle && self.idle_cycle(global).is_some());
         self.keep_changes(global, &mut steps);
-        self.progress.transitions.fetch_add(steps.len() as u64, Ordering::Relaxed);
+        self.progress.count_transitions(steps.len() as u64);
         self.recorder.record(Expanded { fingerprint: global.fingerprint, labels, next: self.edges(&steps) });
         actions.extend(steps);
     }

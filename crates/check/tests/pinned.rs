@@ -24,7 +24,7 @@ fn counts<A: Algorithm>(given: &[(&str, &str)], model: Model<Id>) -> Counts {
     let findings = checked.holds();
     let most = match findings.max_messages {
         MaxMessages::Bounded(most) => most,
-        MaxMessages::Unbounded => 0,
+        MaxMessages::Unknown | MaxMessages::Unbounded => 0,
     };
     (findings.states, findings.generated, findings.depth, most)
 }

@@ -114,6 +114,7 @@ fn cells(args: &CheckArgs, checked: &Checked) -> Vec<String> {
     let words = [name, runs, args.topology_text()].into_iter().flatten().chain(args.election.params.iter().cloned());
     let messages = match found.max_messages() {
         MaxMessages::Bounded(max) => HumanCount(max).to_string(),
+        MaxMessages::Unknown => "not computed".to_string(),
         MaxMessages::Unbounded => "no bound".to_string(),
     };
     vec![

@@ -47,7 +47,7 @@ pub(super) fn render(checked: &Checked) -> Value {
 pub(super) fn max_messages(max: MaxMessages) -> Option<u64> {
     match max {
         MaxMessages::Bounded(max) => Some(max),
-        MaxMessages::Unbounded => None,
+        MaxMessages::Unknown | MaxMessages::Unbounded => None,
     }
 }
 

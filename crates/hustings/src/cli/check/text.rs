@@ -69,6 +69,7 @@ fn explored(checked: &Checked) -> String {
 fn messages(checked: &Checked) -> String {
     let max = match checked.report.max_messages() {
         MaxMessages::Bounded(max) => format!("at most {max}"),
+        MaxMessages::Unknown => "not computed".to_string(),
         MaxMessages::Unbounded => "no bound: some execution sends forever".to_string(),
     };
     let bound = match checked.message_bound {
