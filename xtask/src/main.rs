@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Ok(Request::Package(options)) => exit(package::run(root(), &options)),
         Ok(Request::Release(options)) => exit(release::run(root(), &options)),
         Ok(Request::Mutants(only)) => exit(mutants::run(root(), only.as_deref())),
+        Ok(Request::LaboratoryMutants(only)) => exit(mutants::laboratory::run(root(), only.as_deref())),
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
             ExitCode::from(WRONG_USE)
@@ -72,6 +73,8 @@ enum Request {
     Release(release::Options),
     /// Takes out the guards whose names contain this, or all.
     Mutants(Option<String>),
+    /// Makes small errors in the algorithms: those whose names contain this, or all.
+    LaboratoryMutants(Option<String>),
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
@@ -85,8 +88,13 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         "advisories" => return refresh(names),
         "surface" if names.is_empty() => return Ok(Request::Surface),
         "surface" => return Err("`surface` takes no arguments".to_string()),
+        "mutants" if names.len() <= 2 && names.first().is_some_and(|first| first == "--laboratory") => {
+            return Ok(Request::LaboratoryMutants(names.get(1).cloned()));
+        }
         "mutants" if names.len() <= 1 => return Ok(Request::Mutants(names.first().cloned())),
-        "mutants" => return Err("`mutants` takes a part of a name, or nothing".to_string()),
+        "mutants" => {
+            return Err("`mutants` takes `--laboratory` or nothing, and a part of a name or nothing".to_string());
+        }
         "package" => return package::Options::parse(names).map(Request::Package),
         "release" => return release::Options::parse(names).map(Request::Release),
         "help" => return Ok(Request::Help),
@@ -124,6 +132,7 @@ fn help() -> String {
          cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n       \
          cargo xtask surface                          counts the public items and lines of each crate\n       \
          cargo xtask mutants [NAME]                   takes out one guard at a time: does its test fail?\n       \
+         cargo xtask mutants --laboratory [NAME]      makes small errors in the algorithms: do tests notice?\n       \
          cargo xtask package [--binary FILE] [--test] builds a .deb and a tarball, and installs them in a container\n       \
          cargo xtask release VERSION [--dry-run] [--out DIR] [--binary FILE]\n                                                    \
          makes tag, notes, packages, checksums and a bill of materials\n\n\
@@ -151,6 +160,7 @@ mod tests {
             Request::Refresh(_) => Ok(vec!["refresh"]),
             Request::Surface => Ok(vec!["surface"]),
             Request::Mutants(_) => Ok(vec!["mutants"]),
+            Request::LaboratoryMutants(_) => Ok(vec!["laboratory"]),
             Request::Package(_) => Ok(vec!["package"]),
             Request::Release(_) => Ok(vec!["release"]),
         }
@@ -169,6 +179,9 @@ mod tests {
         assert!(names(&["surface", "sim"]).is_err());
         assert_eq!(names(&["mutants", "poll"]), Ok(vec!["mutants"]));
         assert!(names(&["mutants", "a", "b"]).is_err());
+        assert_eq!(names(&["mutants", "--laboratory"]), Ok(vec!["laboratory"]));
+        assert_eq!(names(&["mutants", "--laboratory", "ring/"]), Ok(vec!["laboratory"]));
+        assert!(names(&["mutants", "--laboratory", "a", "b"]).is_err());
     }
 
     #[test]

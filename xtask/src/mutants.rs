@@ -5,13 +5,16 @@
 //! that takes effect. So the copy is built once, not once for every edit. Without the variable, the same tests must
 //! pass there.
 
+pub(crate) mod laboratory;
+mod syntax;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -94,23 +97,32 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
 fn try_all(mutants: &[&Mutant], survives: impl Fn(&Mutant) -> Result<bool, String> + Sync) -> Result<usize, String> {
     let (units, others): (Vec<&Mutant>, Vec<&Mutant>) =
         mutants.iter().copied().partition(|mutant| mutant.test.target == "lib");
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<usize, String> {
-        let mut survived = 0;
-        while let Some(mutant) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            survived += usize::from(survives(mutant)?);
+    let survived = AtomicUsize::new(0);
+    let count = |mutant: &&Mutant| {
+        survived.fetch_add(usize::from(survives(mutant)?), Ordering::Relaxed);
+        Ok(())
+    };
+    on_all_cores(&units, count)?;
+    others.iter().try_for_each(count)?;
+    Ok(survived.into_inner())
+}
+
+/// Does something with each item, one on each core at a time, up to the first error.
+fn on_all_cores<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + Sync) -> Result<(), String> {
+    let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || -> Result<(), String> {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
+            && !has_failed.load(Ordering::Relaxed)
+        {
+            work(item).inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
         }
-        Ok(survived)
+        Ok(())
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let mut survived = thread::scope(|scope| {
+    thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().expect("it does not panic")).sum::<Result<usize, String>>()
-    })?;
-    for mutant in others {
-        survived += usize::from(survives(mutant)?);
-    }
-    Ok(survived)
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
+    })
 }
 
 fn parse(text: &str) -> Result<Vec<Mutant>, String> {
@@ -220,11 +232,15 @@ impl Test {
             .ok_or_else(|| format!("cargo does not say where the program of {} is", self.describe()))
     }
 
+    /// The folder of its package.
+    fn folder(&self, tree: &Path) -> PathBuf {
+        tree.join("crates").join(self.package.strip_prefix("hustings-").unwrap_or(&self.package))
+    }
+
     /// Whether the tests pass with this edit, or without any.
     fn passes(&self, tree: &Path, program: &Path, mutant: Option<usize>) -> Result<bool, String> {
-        let folder = self.package.strip_prefix("hustings-").unwrap_or(&self.package);
         let mut command = Command::new(program);
-        command.arg(&self.filter).current_dir(tree.join("crates").join(folder)).env_remove(SWITCH);
+        command.arg(&self.filter).current_dir(self.folder(tree)).env_remove(SWITCH);
         mutant.iter().for_each(|number| _ = command.env(SWITCH, number.to_string()));
         let error = |error| format!("{}: {error}", program.display());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(error)?;

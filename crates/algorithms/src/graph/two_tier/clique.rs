@@ -246,9 +246,8 @@ impl<R: Rank> Clique<R> {
         rules: &Rules<R>,
         cx: &mut C,
     ) -> Next {
-        let other_subordinates =
-            self.membership.other_subordinates(cx.rank().id()).filter(|id| !unreachable.contains(*id));
-        self.awaited = other_subordinates.collect();
+        let own = cx.rank().id();
+        self.awaited = self.membership.other_subordinates(own).filter(|id| !unreachable.contains(*id)).collect();
         self.role = Role::Claiming;
         self.tries = 0;
         self.ask(rules, cx);
