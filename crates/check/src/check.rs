@@ -293,16 +293,16 @@ impl<P: Protocol> Check<P> {
     /// With probability 1 an execution ends, or stays in an end component and takes all its actions again and again.
     /// So it suffices to look at the maximal end components: see docs/checking.md.
     fn nontermination(&self, graph: &StateGraph, components: &[u32]) -> Result<Option<Violation>, LimitReached> {
+        // Which actions stay in a component, or in a state, depends on all outcomes of their coins.
+        if self.space.spec.has_fair_coins && self.space.table.has_unexplored_coins() {
+            return Ok(None);
+        }
         // An execution that stays in agreement with nothing but periodic traffic counts as terminated.
         let is_at_rest = |at: u32| graph.labels(at).has(Labels::AGREEMENT) && graph.labels(at).has(Labels::PERIODIC);
         if let Some(idle) = graph.nearest(|at| graph.labels(at).has(Labels::IDLE) && !is_at_rest(at)) {
             let path = graph.path_to(idle);
             let last = counterexample::last_state(&self.space, &path);
             return Ok(Some((path, self.space.idle_cycle(&last))));
-        }
-        // Which actions stay in a component depends on all outcomes of their coins.
-        if self.space.spec.has_fair_coins && self.space.table.has_unexplored_coins() {
-            return Ok(None);
         }
         for component in &end_components(graph, components)? {
             // The cycle must visit a state that is not at rest.

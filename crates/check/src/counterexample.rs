@@ -97,8 +97,43 @@ pub(crate) fn action_class<R>(space: &StateSpace<R>, global: &GlobalState, actio
     }
 }
 
-/// A step inside a component: its class, the step, and the index of the next state.
-type InnerStep = (ActionClass, Step, usize);
+/// A step inside a component.
+#[derive(Clone)]
+struct InnerStep {
+    class: ActionClass,
+    /// Classes of messages whose numbers change in the step, because rounds are lowered. What has such a class afterwards
+    /// is another message, so that nothing was refused to this one. A message that is never delivered comes to round 0
+    /// and keeps its number from then on.
+    renumbered: Vec<ActionClass>,
+    step: Step,
+    /// The index of the next state.
+    to: usize,
+}
+
+impl InnerStep {
+    fn new<R>(
+        space: &StateSpace<R>,
+        from: &GlobalState,
+        enabled: &BTreeSet<ActionClass>,
+        step: &Step,
+        to: usize,
+    ) -> Self {
+        let by = step.rounds_lowered;
+        let is_renumbered = |class: &&ActionClass| match **class {
+            ActionClass::Channel(_, message) if space.model.channels != Channels::Fifo && by > 0 => {
+                space.table.lower_message(message, by) != message
+            }
+            _ => false,
+        };
+        let renumbered = enabled.iter().filter(is_renumbered).copied().collect();
+        InnerStep { class: action_class(space, from, step.action), renumbered, step: step.clone(), to }
+    }
+
+    /// Whether an action of this class is not kept waiting by the step.
+    fn serves(&self, class: &ActionClass) -> bool {
+        self.class == *class || self.renumbered.contains(class)
+    }
+}
 
 /// An end component, with its steps.
 struct Component {
@@ -125,12 +160,12 @@ impl Component {
     fn fair_cycle(&self) -> Option<Cycle> {
         let mut obligations: BTreeSet<ActionClass> = self.enabled.iter().flatten().copied().collect();
         // A state in which the class is disabled discharges the obligation, and so does a step of the class.
-        let discharges = |at: usize, taken: Option<ActionClass>, obligation: &ActionClass| {
-            !self.enabled[at].contains(obligation) || taken == Some(*obligation)
+        let discharges = |at: usize, taken: Option<&InnerStep>, obligation: &ActionClass| {
+            !self.enabled[at].contains(obligation) || taken.is_some_and(|step| step.serves(obligation))
         };
         let can_be_discharged = |obligation: &ActionClass| {
             (0..self.states.len()).any(|at| {
-                discharges(at, None, obligation) || self.inside[at].iter().any(|(taken, ..)| taken == obligation)
+                discharges(at, None, obligation) || self.inside[at].iter().any(|step| step.serves(obligation))
             })
         };
         if !obligations.iter().all(can_be_discharged) {
@@ -141,15 +176,15 @@ impl Component {
         obligations.retain(|obligation| !discharges(0, None, obligation));
         while let Some(&obligation) = obligations.first() {
             let (steps, end) = self.path(at, |at, taken| discharges(at, taken, &obligation))?;
-            for (taken, step, to) in steps {
-                obligations.retain(|obligation| !discharges(to, Some(taken), obligation));
-                cycle.push(step);
+            for taken in steps {
+                obligations.retain(|obligation| !discharges(taken.to, Some(&taken), obligation));
+                cycle.push(taken.step);
             }
             at = end;
         }
         if at != 0 || cycle.is_empty() {
             let (back, _) = self.path(at, |to, taken| to == 0 && taken.is_some())?;
-            cycle.extend(back.into_iter().map(|(_, step, _)| step));
+            cycle.extend(back.into_iter().map(|taken| taken.step));
         }
         Some(cycle)
     }
@@ -166,7 +201,7 @@ impl Component {
             let global = component.states[component.inside.len()].clone();
             let steps: Vec<Step> =
                 space.all_steps(&global).into_iter().filter(|step| !step.action.is_fault()).collect();
-            component.enabled.push(steps.iter().map(|step| action_class(space, &global, step.action)).collect());
+            let enabled = steps.iter().map(|step| action_class(space, &global, step.action)).collect();
             let mut inside = Vec::new();
             let stays = |outcomes: &&[Step]| outcomes.iter().all(|step| members.contains(&step.next.fingerprint));
             for step in space.actions_of(&steps).filter(stays).flatten() {
@@ -175,18 +210,19 @@ impl Component {
                     component.states.len() - 1
                 });
                 meter.work()?;
-                inside.push((action_class(space, &global, step.action), step.clone(), to));
+                inside.push(InnerStep::new(space, &global, &enabled, step, to));
             }
+            component.enabled.push(enabled);
             component.inside.push(inside);
         }
         Ok(component)
     }
 
-    /// A shortest path to a state that matches, given the class of the last step.
+    /// A shortest path to a state that matches, given the last step.
     fn path(
         &self,
         from: usize,
-        matches: impl Fn(usize, Option<ActionClass>) -> bool,
+        matches: impl Fn(usize, Option<&InnerStep>) -> bool,
     ) -> Option<(Vec<InnerStep>, usize)> {
         if matches(from, None) {
             return Some((Vec::new(), from));
@@ -194,7 +230,8 @@ impl Component {
         let mut before: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
-            for (place, &(taken, _, to)) in self.inside[at].iter().enumerate() {
+            for (place, taken) in self.inside[at].iter().enumerate() {
+                let to = taken.to;
                 let is_new = to != from && !before.contains_key(&to);
                 if matches(to, Some(taken)) {
                     let mut path = vec![self.inside[at][place].clone()];

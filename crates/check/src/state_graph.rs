@@ -150,7 +150,8 @@ impl StateGraph {
             depth: vec![NONE; size],
             predecessor: vec![NONE; size],
             bfs_order: Vec::with_capacity(size),
-            is_cut_off: false,
+            // Stopped before the first state, nothing was explored.
+            is_cut_off: size == 0,
             meter,
         };
         for expanded in shards.into_iter().flatten() {

@@ -5,8 +5,8 @@ use crate::support;
 use hustings_algorithms::Goal;
 use hustings_algorithms::anonymous::ItaiRodeh;
 use hustings_algorithms::ring::{ChangRoberts, DolevKlaweRodeh};
-use hustings_check::{FaultBudget, Findings, MaxMessages, Model, Property, Verdict};
-use hustings_protocol::{Context, Fact, Id, Port, Protocol, StartReason, kinds};
+use hustings_check::{Channels, FaultBudget, Findings, MaxMessages, Model, Property, Verdict};
+use hustings_protocol::{Context, Fact, Id, Port, Protocol, StartReason, StateOrMessage, kinds};
 use serde::{Deserialize, Serialize};
 
 use support::{Checked, check, check_protocol, ring, spec};
@@ -80,6 +80,70 @@ fn does_not_report_a_cycle_that_starves_a_message() {
     let checked = game(true);
     assert_eq!(checked.findings.of(Property::Termination), Some(Verdict::Holds));
     assert_eq!(checked.findings.max_messages, MaxMessages::Unbounded);
+}
+
+/// Node 1 is told a new round, and then asked by a message of the round before, again and again.
+struct Chase;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+enum Chased {
+    Round(u32),
+    Question(u32),
+    Answer(u32),
+}
+kinds!(Chased: Round = "round", Question = "question", Answer = "answer");
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Chaser {
+    round: u32,
+    has_stopped: bool,
+}
+
+impl Protocol for Chase {
+    type Rank = Id;
+    type State = Chaser;
+    type Message = Chased;
+
+    fn init(&self) -> Chaser {
+        Chaser { round: 0, has_stopped: false }
+    }
+    fn handle_start<C: Context<Self>>(&self, state: &mut Chaser, _: StartReason, cx: &mut C) {
+        state.round = 1;
+        let first = [Chased::Round(1), Chased::Question(0), Chased::Question(1)];
+        first.into_iter().for_each(|message| cx.send(Port::NEXT, message));
+    }
+    fn handle_message<C: Context<Self>>(&self, state: &mut Chaser, from: Port, message: Chased, cx: &mut C) {
+        match message {
+            _ if state.has_stopped => {}
+            Chased::Round(round) => state.round = round,
+            Chased::Question(round) if round < state.round => cx.send(from, Chased::Answer(state.round)),
+            Chased::Question(_) => state.has_stopped = true,
+            Chased::Answer(round) => {
+                state.round = round + 1;
+                cx.send(from, Chased::Round(state.round));
+                cx.send(from, Chased::Question(state.round));
+            }
+        }
+    }
+    fn rounds(&self, item: StateOrMessage<'_, Self>, each: &mut dyn FnMut(&mut u32)) {
+        match item {
+            StateOrMessage::State(state) => each(&mut state.round),
+            StateOrMessage::Message(Chased::Round(round) | Chased::Question(round) | Chased::Answer(round)) => {
+                each(round);
+            }
+        }
+    }
+}
+
+/// Every question is answered a lap later. Rounds are lowered in each lap, so that the question that waits always looks
+/// the same, although it is another one.
+#[test]
+fn a_message_that_is_delivered_in_another_round_was_not_refused() {
+    let mut model: Model<Id> = Model { initiators: vec![0], channels: Channels::Unordered, ..ring(&[0, 1]) };
+    let mut spec = spec::<ChangRoberts>(&mut model);
+    spec.properties = vec![Property::Termination];
+    let checked = check_protocol(|_| Chase, model, spec);
+    assert_eq!(checked.findings.of(Property::Termination), Some(Verdict::Violated));
 }
 
 /// A copy of a message that circulates forever is no termination, although all nodes agree meanwhile.
