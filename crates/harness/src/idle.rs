@@ -55,7 +55,7 @@ pub(crate) fn cpu_time_of_all(cluster: &Cluster) -> Result<Duration, HarnessErro
 }
 
 /// The CPU time of a process: to the nanosecond if the kernel keeps statistics of its threads, otherwise in ticks.
-fn cpu_time(pid: Pid) -> Result<Duration, HarnessError> {
+pub(crate) fn cpu_time(pid: Pid) -> Result<Duration, HarnessError> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
     let nanoseconds = threads.map(|thread| {
         let statistics = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
@@ -100,7 +100,7 @@ fn resident_pages(pid: Pid) -> Result<u64, HarnessError> {
     Ok(statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0))
 }
 
-fn read_proc(pid: Pid, file: &str) -> Result<String, HarnessError> {
+pub(crate) fn read_proc(pid: Pid, file: &str) -> Result<String, HarnessError> {
     let path = format!("/proc/{}/{file}", pid.as_raw_nonzero());
     std::fs::read_to_string(&path).map_err(io_error(path))
 }

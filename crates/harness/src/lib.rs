@@ -7,6 +7,7 @@
 //! - [`failover`]: the time from the loss of an office's holder until the next holder is told.
 //! - [`run_failover`]: the same for commands under `hustings run`, until the next command has started.
 //! - [`flood`]: leases and failovers while strangers and greedy programs flood the nodes.
+//! - [`hogs`]: processes that keep the host busy.
 //! - [`idle`]: what a cluster costs while nothing happens.
 //! - [`offices`]: what many offices cost.
 //! - [`watch`]: what many watchers of the HTTP API cost.
@@ -16,6 +17,7 @@ mod cluster;
 mod error;
 pub mod failover;
 pub mod flood;
+pub mod hogs;
 pub mod idle;
 pub mod live;
 pub mod net;

@@ -2,9 +2,14 @@
 
 use crate::common;
 
-use std::time::Duration;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use hustings::bench::{Speed, Speeds};
+use hustings_harness::TIMEOUT;
+use hustings_harness::hogs::{LOOPS, WRITERS};
+use hustings_harness::process::Process;
 use serde_json::{Value, json};
 
 fn bench(more: &[&str]) -> common::Ran {
@@ -187,6 +192,58 @@ fn measures_what_many_offices_cost() {
         let waits_for_lease = row["p50_ms"].as_f64().unwrap() > 200.0;
         assert!(waits_for_lease || row["mode"] == "fenced", "{row}");
         assert!(row["p50_ms"].as_f64() <= row["p99_ms"].as_f64(), "{row}");
+    }
+}
+
+/// Contested offices on a busy host. Other tests keep the host busy, too, so the goals may be missed.
+#[test]
+fn measures_contested_offices_on_a_busy_host() {
+    let words = "bench offices --contested --busy --require --offices 30 --mode fenced --idle 1 --runs 2 --format json";
+    let ran = common::binary(&words.split(' ').collect::<Vec<_>>());
+    let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err));
+    assert!(ran.err.contains("run 2 of 2: fenced, 30 offices\n") && !ran.err.contains("leader"), "{}", ran.err);
+    assert_eq!((&told["contested"], &told["busy"], &told["runs"]), (&json!(true), &json!(true), &json!(2)), "{told}");
+    for name in ["grants", "idle", "node_killed", "hogs"] {
+        let rows = told[name].as_array().unwrap();
+        let runs: Vec<_> = rows.iter().map(|row| (row["run"].as_u64(), row["offices"].as_u64())).collect();
+        assert_eq!(runs, [(Some(1), Some(30)), (Some(2), Some(30))], "{name}: {told}");
+    }
+    for row in told["grants"].as_array().unwrap() {
+        assert_eq!((&row["campaigns"], &row["granted"]), (&json!(29), &json!(29)), "each counts once: {row}");
+    }
+    for row in told["hogs"].as_array().unwrap() {
+        assert!(row["cores"].as_f64() > Some(0.0) && row["mib_a_second"].as_f64() > Some(0.0), "{row}");
+    }
+    let is_met = told["problems"].as_array().unwrap().is_empty();
+    assert_eq!(ran.code, i32::from(!is_met), "{told}");
+}
+
+#[test]
+fn what_keeps_the_host_busy_ends_with_the_benchmark() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hustings"));
+    command.args(["bench", "offices", "--contested", "--busy", "--offices", "3", "--idle", "600"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let bench = Process::spawn(&mut command).expect("it starts");
+    let is_hog = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("\0bench\0hog")
+    };
+    let began = Instant::now();
+    let number = bench.pid().as_raw_nonzero();
+    let hogs = loop {
+        let children = fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+        let hogs: Vec<u32> = children.filter(is_hog).collect();
+        if hogs.len() == LOOPS + WRITERS {
+            break hogs;
+        }
+        assert!(began.elapsed() < TIMEOUT, "{hogs:?}");
+        std::thread::yield_now();
+    };
+    bench.kill().expect("it runs");
+    while let Some(pid) = hogs.iter().find(|pid| is_hog(pid)) {
+        assert!(began.elapsed() < 2 * TIMEOUT, "process {pid} outlives the benchmark");
+        std::thread::yield_now();
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hustings_cluster::api::{Client, ClientError, Reply, Request};
+use hustings_cluster::api::{ChangeReason, Client, ClientError, Reply, Request};
 use hustings_cluster::clock::{Clock, Timestamp};
 
 use super::tally::{Tally, Told};
@@ -172,10 +172,10 @@ impl Connection {
         let (office, told) = match reply {
             Reply::Held(lease) => (lease.office, Told::Held),
             Reply::Lost { office, .. } => (office, Told::Lost),
-            Reply::Stop { office, token, .. } => {
+            Reply::Stop { office, token, reason } => {
                 self.pending.push_back(Pending::Stopped);
                 self.client.send(&Request::Stopped { office: office.clone(), token }).ok()?;
-                (office, Told::Lost)
+                (office, if reason == ChangeReason::Preempted { Told::HandsOver } else { Told::Lost })
             }
             Reply::Done | Reply::Error(_) => {
                 let is_campaign = self.pending.pop_front() == Some(Pending::Campaign);

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The cost of granting a number of offices in a new cluster.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Grants {
-    /// How many offices programs campaigned for. Each has one candidate; the candidates are spread over all nodes.
+    /// How many offices programs campaigned for.
     pub offices: usize,
     /// How many of them were held at the end.
     pub granted: usize,
@@ -45,7 +45,7 @@ pub struct IdleCost {
     pub cpu_percent: f64,
     /// What all nodes together send, with the headers of IP and TCP, in bytes a second.
     pub bytes_a_second: f64,
-    /// How often a program lost an office meanwhile.
+    /// How often a program lost an office that nobody took from it, since all were granted.
     pub lapsed: usize,
 }
 
@@ -60,7 +60,7 @@ pub struct Takeover {
     pub latency: Option<Percentiles>,
     /// Whether the node led the arbiter as well.
     pub led_arbiter: bool,
-    /// How often a program on another node lost an office meanwhile.
+    /// How often a program on another node lost an office that nobody took from it, and any program just before.
     pub lapsed: usize,
 }
 
@@ -69,24 +69,29 @@ pub struct ManyOffices {
     cluster: Cluster,
     campaigns: Campaigns,
     offices: usize,
+    /// Whether programs on all nodes campaign for every office from the start.
+    contested: bool,
     /// How long each step may take.
     patience: Duration,
 }
 
 impl ManyOffices {
-    /// Starts a cluster. Each step of the measurement may take as long as `patience`.
-    pub fn start(layout: &Layout, patience: Duration) -> Result<Self, HarnessError> {
+    /// Starts a cluster. If `contested`, programs on all nodes campaign for every office from the start; otherwise each
+    /// office has one candidate at first, and the candidates are spread over all nodes. Each step of the measurement
+    /// may take as long as `patience`.
+    pub fn start(layout: &Layout, contested: bool, patience: Duration) -> Result<Self, HarnessError> {
         let cluster = Cluster::start(layout)?;
-        Ok(ManyOffices { campaigns: Campaigns::new(cluster.size()), cluster, offices: 0, patience })
+        Ok(ManyOffices { campaigns: Campaigns::new(cluster.size()), cluster, offices: 0, contested, patience })
     }
 
-    /// Campaigns for this many offices at once, each on one node. Calls `progress` with the number of offices held.
+    /// Campaigns for this many offices at once. Calls `progress` with the number of offices held.
     pub fn grant(&mut self, offices: usize, mut progress: impl FnMut(usize)) -> Result<Grants, HarnessError> {
         self.offices = offices;
         let (before, began) = (cpu_time_of_all(&self.cluster)?, Instant::now());
         let deadline = began + self.patience;
         for node in 0..self.cluster.size() {
-            self.campaigns.add(&self.cluster, node, &self.offices_of(node))?;
+            let first = if self.contested { (0..offices).collect() } else { self.offices_of(node) };
+            self.campaigns.add(&self.cluster, node, &first)?;
         }
         let seconds = self.wait_until_held(deadline, offices, &mut progress).then(|| began.elapsed().as_secs_f64());
         let cpu = cpu_time_of_all(&self.cluster)?.saturating_sub(before);
@@ -101,7 +106,7 @@ impl ManyOffices {
         })
     }
 
-    /// The offices for which a node's programs campaign first.
+    /// The offices for which a node's programs campaign alone at first, unless they are contested.
     fn offices_of(&self, node: usize) -> Vec<usize> {
         (node..self.offices).step_by(self.cluster.size()).collect()
     }
@@ -124,7 +129,6 @@ impl ManyOffices {
     /// Measures the cluster while nothing happens. `None` if a node does not answer.
     pub fn idle(&mut self, duration: Duration) -> Option<IdleCost> {
         self.rest(WARM_UP);
-        self.campaigns.tally().take_lapsed();
         let (began, before) = (Instant::now(), usage_of_all(&self.cluster).ok()?);
         self.rest(duration);
         let after = usage_of_all(&self.cluster).ok()?;
@@ -154,7 +158,7 @@ impl ManyOffices {
     /// node: usually one that does not lead the arbiter. Calls `progress` with the number of offices taken over.
     pub fn kill_node(&mut self, mut progress: impl FnMut(usize)) -> Result<Takeover, HarnessError> {
         let deadline = Instant::now() + self.patience;
-        for node in 0..self.cluster.size() {
+        for node in (0..self.cluster.size()).filter(|_| !self.contested) {
             let own = self.offices_of(node);
             let others: Vec<usize> = (0..self.offices).filter(|office| own.binary_search(office).is_err()).collect();
             self.campaigns.add(&self.cluster, node, &others)?;
@@ -165,7 +169,6 @@ impl ManyOffices {
         let leader = leader.and_then(|name| self.cluster.index_of(&name));
         self.campaigns.process_notices(Duration::ZERO);
         let victim = self.campaigns.tally().node_to_kill(self.cluster.size(), leader);
-        self.campaigns.tally().take_lapsed();
         let began = Clock::new().now();
         self.cluster.kill_node(victim);
         let lost = self.campaigns.tally().lose_node(victim, began);

@@ -9,7 +9,9 @@ use hustings_cluster::clock::Timestamp;
 pub(super) enum Told {
     /// It holds the office.
     Held,
-    /// It no longer holds the office, or must stop.
+    /// It hands the office over to a better candidate.
+    HandsOver,
+    /// It no longer holds the office, or must stop for another reason.
     Lost,
 }
 
@@ -40,10 +42,10 @@ impl Tally {
                     self.takeover_times.push(at.0.saturating_sub(since.0));
                 }
             }
-            Told::Lost => {
+            Told::HandsOver | Told::Lost => {
                 if self.holders.get(&office) == Some(&node) {
                     self.holders.remove(&office);
-                    self.lapsed += 1;
+                    self.lapsed += usize::from(told == Told::Lost);
                 }
             }
         }
@@ -119,6 +121,16 @@ mod tests {
     fn an_office_that_moved_is_not_lost_by_its_former_holder() {
         let mut tally = tally(&[(1, 0), (1, 2)]);
         tally.update(1, 0, Told::Lost, Timestamp(9));
+        assert_eq!((tally.held(), tally.take_lapsed()), (1, 0));
+    }
+
+    #[test]
+    fn an_office_that_is_handed_over_has_not_lapsed() {
+        let mut tally = tally(&[(1, 0)]);
+        tally.update(1, 0, Told::HandsOver, Timestamp(2));
+        tally.update(1, 0, Told::Lost, Timestamp(3));
+        assert_eq!((tally.held(), tally.take_lapsed()), (0, 0));
+        tally.update(1, 2, Told::Held, Timestamp(4));
         assert_eq!((tally.held(), tally.take_lapsed()), (1, 0));
     }
 

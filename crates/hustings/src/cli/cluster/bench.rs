@@ -26,6 +26,8 @@ pub(crate) enum ClusterBench {
     Flood(flood::FloodArgs),
     #[command(hide = true)]
     FloodClient(flood::FloodClientArgs),
+    #[command(hide = true)]
+    Hog(offices::HogArgs),
     /// Measures bytes on the wire, CPU and memory of a cluster that is left alone.
     Idle(IdleArgs),
     /// Measures what many offices cost: grants, an idle cluster, and the loss of a node that held a third of them.
@@ -79,6 +81,7 @@ pub(crate) fn run(bench: &ClusterBench, console: &mut Console<'_>) -> Result<Exi
         ClusterBench::Failover(args) => failover::run(args, console),
         ClusterBench::Flood(args) => flood::run(args, console),
         ClusterBench::FloodClient(args) => flood::run_client(args, console),
+        ClusterBench::Hog(args) => offices::run_hog(args),
         ClusterBench::Idle(args) => run_idle(args, console),
         ClusterBench::Offices(args) => offices::run(args, console),
         ClusterBench::Watch(args) => watch::run(args, console),
