@@ -158,6 +158,8 @@ pub(crate) struct Core {
     next_timeout: Timestamp,
     /// Whether there are questions that no turn has looked at yet.
     has_questions: bool,
+    /// Until when what peers sent was handled, if the caller says so. What came later may wait to be read.
+    listened_until: Option<Timestamp>,
     next_heartbeat: Timestamp,
     liveness: Liveness,
     elections: Elections,
@@ -188,6 +190,7 @@ impl Core {
             unix_ms: 0,
             next_timeout: Timestamp::NEVER,
             has_questions: false,
+            listened_until: None,
             next_heartbeat: now,
             liveness: Liveness::new(settings.own, settings.incarnation, health),
             elections: Elections::new(settings.own, shared, health),
@@ -244,6 +247,12 @@ impl Core {
             self.liveness.handle_connected(peer, incarnation, &self.settings.timing, self.now);
         }
         self.turn();
+    }
+
+    /// Everything that peers had sent by this time was handled. While the caller has much to do, what they send waits
+    /// to be read, and that is no silence of theirs. A caller that never says so handles everything at once.
+    pub(crate) fn set_listened_until(&mut self, time: Timestamp) {
+        self.listened_until = Some(time);
     }
 
     /// The connection to a peer has ended.

@@ -45,7 +45,8 @@ impl Core {
         // The coordinator comes first: it determines with whom this node exchanges heartbeats, and thus whose silence
         // counts.
         self.observe_coordinator();
-        self.liveness.handle_timeout(self.arbiter.coordinator(), &self.settings.timing, self.now);
+        let listened_until = self.listened_until.unwrap_or(self.now);
+        self.liveness.handle_timeout(self.arbiter.coordinator(), &self.settings.timing, listened_until, self.now);
         self.pass_liveness_events();
         let (parts, mut context) = self.split();
         parts.elections.handle_timeout(&mut context);
@@ -247,9 +248,10 @@ impl Core {
     fn set_timeout(&mut self, is_unfinished: bool) {
         let leader = self.arbiter.coordinator();
         let is_coordinator = leader == Some(self.settings.own);
-        let suspect_at = self.liveness.poll_timeout(leader, &self.settings.timing);
-        let next_heartbeat = self.next_heartbeat;
         let now = self.now;
+        // It may have come already, while what peers sent since waits to be read.
+        let suspect_at = self.liveness.poll_timeout(leader, &self.settings.timing).max(now);
+        let next_heartbeat = self.next_heartbeat;
         let (mut parts, context) = self.split();
         let leave_by = parts.progress.leave_by.filter(|_| !parts.progress.has_left).unwrap_or(Timestamp::NEVER);
         let coordinator = if is_coordinator { parts.coordinator.poll_timeout() } else { Timestamp::NEVER };

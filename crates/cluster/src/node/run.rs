@@ -73,6 +73,7 @@ impl Node {
             self.transport.tick(now, &mut self.transport_events);
         }
         self.handle_transport_events()?;
+        self.core.set_listened_until(now);
         self.handle_disk_results()?;
         self.handle_health()?;
         self.handle_shutdown_requests()?;

@@ -255,11 +255,18 @@ impl Liveness {
         self.peers.values_mut().for_each(|peer| peer.restart_silence(now));
     }
 
-    /// Marks peers down that have been silent for too long, and drops silent connections.
-    pub(super) fn handle_timeout(&mut self, coordinator: Option<Id>, timing: &Timing, now: Timestamp) {
+    /// Marks peers down that have been silent for too long, and drops silent connections. What peers sent until
+    /// `listened_until` was handled.
+    pub(super) fn handle_timeout(
+        &mut self,
+        coordinator: Option<Id>,
+        timing: &Timing,
+        listened_until: Timestamp,
+        now: Timestamp,
+    ) {
         let own = self.own;
         let watched = |id: &Id| exchanges_heartbeats(own, *id, coordinator);
-        let is_silent = |peer: &Peer| peer.up && peer.detector.suspect_at(timing) <= now;
+        let is_silent = |peer: &Peer| peer.up && peer.detector.suspect_at(timing) <= listened_until;
         let silent: Vec<Id> =
             self.peers.iter().filter(|(id, peer)| watched(id) && is_silent(peer)).map(|(id, _)| *id).collect();
         silent.into_iter().for_each(|id| self.mark_down(id, ChangeReason::Silent, now));
