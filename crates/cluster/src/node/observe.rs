@@ -133,7 +133,7 @@ fn resident_bytes() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::net::TcpListener;
 
     use super::*;
@@ -143,7 +143,7 @@ mod tests {
     use crate::wire::Relay;
 
     /// Three members of one cluster, which do not run.
-    fn open_nodes() -> (tempfile::TempDir, Vec<Node>) {
+    pub(in crate::node) fn open_nodes() -> (tempfile::TempDir, Vec<Node>) {
         let folder = tempfile::tempdir().expect("create a temporary folder");
         let ports: Vec<TcpListener> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("loopback is there")).collect();

@@ -275,9 +275,13 @@ impl Node {
                 return Ok(());
             }
             let now = self.clock.now();
+            let mut renews = false;
             for output in outputs {
                 match output {
-                    Output::Send(to, message) => self.send_sealed(to, message, now),
+                    Output::Send(to, message) => {
+                        renews |= matches!(message, Message::Heartbeat(_));
+                        self.send_sealed(to, message, now);
+                    }
                     Output::Disconnect(peer) => {
                         let now = self.clock.now();
                         self.transport.drop_peer(peer, now, &mut self.transport_events);
@@ -305,6 +309,10 @@ impl Node {
                     Output::MissingFounders(missing) => self.log_missing_founders(&missing),
                     Output::Exit(exit) => self.exit = Some(exit),
                 }
+            }
+            if renews {
+                // Leases and connections depend on it, so it does not wait for whatever else this pass has to do.
+                self.transport.flush(self.clock.now(), &mut self.transport_events);
             }
         }
     }
@@ -405,4 +413,36 @@ fn exit_reason(exit: &Exit) -> String {
         }
     };
     text.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use hustings_protocol::Id;
+
+    use super::super::observe::tests::open_nodes;
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_heartbeat_does_not_wait_for_the_end_of_a_pass() {
+        let (_folder, mut nodes) = open_nodes();
+        nodes.truncate(2);
+        let (mut events, began) = (Events::with_capacity(MAX_EVENTS), Instant::now());
+        while nodes[0].transport.certificate_end(Id(2)).is_none() {
+            assert!(began.elapsed() < TIMEOUT, "they do not connect");
+            for node in &mut nodes {
+                node.wait(&mut events).expect("it can wait");
+                node.pass(&events).expect("it can run");
+            }
+        }
+        let node = &mut nodes[0];
+        let sent = node.transport.counters().bytes_out;
+        // Without a leader, it sends heartbeats to all.
+        node.core.handle_timeout(node.clock.now() + 2 * node.config.timing.heartbeat);
+        node.process_outputs().expect("it can run");
+        assert!(node.transport.counters().bytes_out > sent);
+    }
 }
