@@ -28,10 +28,19 @@ use crate::wire::{Claim, Message};
 
 /// How often the parts exchange values in one turn before other events get their turn.
 const MAX_EXCHANGES: usize = 16;
-/// How many offices whose elected leader changed are looked at in one exchange.
+/// How many offices whose elected leader changed are looked at in one turn.
 const MAX_RESULTS: usize = 256;
+/// How many offices the coordinator evaluates in one turn.
+const MAX_EVALUATIONS: usize = 128;
 /// After how long a node says for which members a new cluster waits.
 const FOUNDING_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a turn may still do. The rest waits for the next one, so that other events, and what renews leases, get their
+/// turn.
+struct Left {
+    results: usize,
+    evaluations: usize,
+}
 
 impl Core {
     /// The first turn.
@@ -55,13 +64,17 @@ impl Core {
         let (requests, mut known) = parts.requests();
         requests.confirm_reads(&mut known, &mut context);
         let mut is_unfinished = true;
+        let mut left = Left { results: MAX_RESULTS, evaluations: MAX_EVALUATIONS };
         for _ in 0..MAX_EXCHANGES {
-            is_unfinished = self.exchange();
+            is_unfinished = self.exchange(&mut left);
             if !is_unfinished {
                 break;
             }
         }
         let (mut parts, mut context) = self.split();
+        let (coordinator, known) = parts.coordinator();
+        is_unfinished |= coordinator.has_work(&known);
+        is_unfinished |= !parts.progress.results.is_empty();
         let (requests, mut known) = parts.requests();
         requests.process(&mut known, &mut context);
         is_unfinished |= !self.out.to_self.is_empty();
@@ -70,7 +83,7 @@ impl Core {
     }
 
     /// Lets the parts exchange values once. Returns whether there may be more.
-    fn exchange(&mut self) -> bool {
+    fn exchange(&mut self, left: &mut Left) -> bool {
         let (parts, mut context) = self.split();
         let mut has_more = parts.arbiter.process(&mut context);
         has_more |= self.pass_arbiter_events();
@@ -83,7 +96,7 @@ impl Core {
         self.update_leases();
         self.update_candidacies();
         self.refresh_view();
-        has_more |= self.pass_election_results();
+        self.pass_election_results(&mut left.results);
         let (mut parts, mut context) = self.split();
         let (coordinator, epoch) = (parts.arbiter.coordinator(), parts.arbiter.epoch());
         parts.claims.send(coordinator, epoch, &mut context);
@@ -92,7 +105,7 @@ impl Core {
             parts.coordinator.handle_candidacy_change(&office);
         }
         let (coordinator, mut known) = parts.coordinator();
-        has_more |= coordinator.evaluate(&mut known, &mut context);
+        coordinator.evaluate(&mut left.evaluations, &mut known, &mut context);
         // What was submitted must leave in this turn.
         has_more |= parts.arbiter.process(&mut context);
         has_more || !self.out.to_self.is_empty()
@@ -158,16 +171,18 @@ impl Core {
         parts.elections.refresh(&mut context);
     }
 
-    /// Turns the results of elections into claims. Returns whether some are left.
-    fn pass_election_results(&mut self) -> bool {
+    /// Turns the results of elections into claims: at most this many.
+    fn pass_election_results(&mut self, left: &mut usize) {
         let (parts, mut context) = self.split();
         let Parts { elections, claims, arbiter, local_leases, progress, .. } = parts;
         while let Some(office) = elections.poll_changed() {
             progress.results.insert(office);
         }
         let own = context.settings.own_holder();
-        for _ in 0..MAX_RESULTS {
-            let Some(office) = progress.results.pop_first() else { return false };
+        while *left > 0
+            && let Some(office) = progress.results.pop_first()
+        {
+            *left -= 1;
             let elected = elections.elected(&office);
             if !arbiter.has_authority() {
                 let leader =
@@ -191,7 +206,6 @@ impl Core {
             });
             claims.update(&office, claim);
         }
-        !progress.results.is_empty()
     }
 
     fn heartbeat_if_due(&mut self) {

@@ -38,8 +38,6 @@ use crate::config::Mode;
 use crate::timing::LeaseTerms;
 use crate::wire::{self, Claim, Message};
 
-/// How many offices are evaluated before other events get their turn.
-const MAX_EVALUATIONS: usize = 128;
 /// How many changes of offices may be submitted and not decided. More would only wait for the disks, in front of
 /// everything that is more urgent.
 const MAX_PROPOSALS: usize = 512;
@@ -233,26 +231,34 @@ impl Coordinator {
 
 /// Evaluation.
 impl Coordinator {
-    /// Evaluates marked offices and those that are due. Returns whether some are left for the next turn.
-    pub(super) fn evaluate(&mut self, known: &mut Known<'_>, context: &mut Context<'_>) -> bool {
+    /// Evaluates marked offices and those that are due: at most this many.
+    pub(super) fn evaluate(&mut self, left: &mut usize, known: &mut Known<'_>, context: &mut Context<'_>) {
         if !known.arbiter.is_established() {
-            return false;
+            return;
         }
         while let Some((_, office)) = self.scheduled.pop_first_if_due(context.now) {
             self.scheduled_at.remove(&office);
             self.marked.insert(office);
         }
         self.forget_refusals(context.now);
-        for _ in 0..MAX_EVALUATIONS {
-            if self.proposals.len() >= MAX_PROPOSALS {
-                // It goes on when one of them is decided.
-                return false;
-            }
-            let Some(office) = self.marked.pop_first() else { return false };
+        while *left > 0
+            && self.may_submit()
+            && let Some(office) = self.marked.pop_first()
+        {
+            *left -= 1;
             context.increment("office-evaluations");
             self.evaluate_office(&office, known, context);
         }
-        !self.marked.is_empty()
+    }
+
+    /// Whether offices are left that it can evaluate now. With too many changes under way, it goes on when one of them
+    /// is decided.
+    pub(super) fn has_work(&self, known: &Known<'_>) -> bool {
+        known.arbiter.is_established() && self.may_submit() && !self.marked.is_empty()
+    }
+
+    fn may_submit(&self) -> bool {
+        self.proposals.len() < MAX_PROPOSALS
     }
 
     /// When offices must be evaluated.

@@ -63,6 +63,26 @@ fn changes_of_offices_that_wait_for_the_disk_are_bounded() {
 }
 
 #[test]
+fn a_turn_looks_at_a_bounded_number_of_offices() {
+    let mut cluster = with_offices(1_000);
+    for _ in 0..10 {
+        cluster.advance_ms(50);
+        cluster.deliver(2, 1, Message::ReadinessRequest { office: "leader".into() });
+    }
+    let now = cluster.now;
+    let core = &mut cluster.node(1).core;
+    assert!(core.poll_timeout() > now, "there is nothing to do");
+    core.handle_disconnected(Id(2), now);
+    let mut turns = 1;
+    while core.poll_timeout() <= now {
+        core.handle_timeout(now);
+        turns += 1;
+    }
+    // Other events get their turn after every 128 offices.
+    assert!((8..=12).contains(&turns), "{turns}");
+}
+
+#[test]
 fn a_new_office_replaces_one_that_becomes_vacant() {
     let mut cluster = with_offices(MAX_OFFICES - 1);
     let new = ["new-1", "new-2"];
