@@ -43,6 +43,11 @@ impl FailureDetector {
         self.last_contact = now;
     }
 
+    /// When the peer was last heard from.
+    pub(crate) fn last_contact(&self) -> Timestamp {
+        self.last_contact
+    }
+
     /// Silence of this length does not count.
     pub(crate) fn excuse_silence(&mut self, time: Duration, now: Timestamp) {
         self.last_contact = (self.last_contact + time).min(now);

@@ -271,7 +271,7 @@ impl Liveness {
             self.peers.iter().filter(|(id, peer)| watched(id) && is_silent(peer)).map(|(id, _)| *id).collect();
         silent.into_iter().for_each(|id| self.mark_down(id, ChangeReason::Silent, now));
         for (id, peer) in self.peers.iter_mut().filter(|(id, _)| watched(id)) {
-            if peer.connected && peer.last_direct_contact + peer.detector.timeout(timing) <= now {
+            if peer.connected && peer.last_direct_contact + peer.patience(timing) <= listened_until {
                 // Its messages may still arrive through relays, and a new connection may work where the old one does
                 // not.
                 peer.connected = false;
@@ -464,3 +464,6 @@ impl Normalise for Liveness {
 fn exchanges_heartbeats(own: Id, other: Id, coordinator: Option<Id>) -> bool {
     coordinator.is_none_or(|coordinator| coordinator == other || coordinator == own)
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,8 +110,16 @@ impl Peer {
     pub(super) fn handle_connected(&mut self, incarnation: u64, timing: &Timing, now: Timestamp) {
         self.set_incarnation(incarnation, timing, now);
         (self.connected, self.has_returned) = (true, false);
-        self.detector = FailureDetector::new(timing, now);
-        self.last_direct_contact = now;
+        // How regularly its heartbeats arrive is a matter of the hosts, not of the connection.
+        self.restart_silence(now);
+    }
+
+    /// How long a connection may be silent before it is given up. If the peer is heard through others, the connection
+    /// does not work. If it is not heard at all, its process or its host is late, or has ended: then a new connection
+    /// would not help, and would cost both of them everything that they tell each other at the beginning of one.
+    pub(super) fn patience(&self, timing: &Timing) -> Duration {
+        let is_heard_through_others = self.detector.last_contact() > self.last_direct_contact;
+        if is_heard_through_others { self.detector.timeout(timing) } else { timing.silence_ceiling }
     }
 
     /// An incarnation connects. Returns whether it has been followed by another one.
@@ -158,7 +166,8 @@ impl Peer {
         if is_direct {
             self.last_direct_contact = now;
         }
-        if is_heartbeat {
+        // The silence of a peer that was suspected was a fault, and says nothing about the intervals of heartbeats.
+        if is_heartbeat && self.up {
             self.detector.record_heartbeat(now);
         } else {
             self.detector.record_contact(now);
