@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use hustings_protocol::Id;
 
-use super::{CLAIM_PATIENCE, Coordinator, Known, LEARN_PATIENCE, REFUSAL_TIME, Unlearned, is_available};
+use super::{BUSY_PATIENCE, CLAIM_PATIENCE, Coordinator, Known, LEARN_PATIENCE, REFUSAL_TIME, Unlearned, is_available};
 use crate::api::ChangeReason;
 use crate::clock::Timestamp;
 use crate::config::{Mode, Preempt};
+use crate::core::LEADER;
 use crate::core::context::Context;
 use crate::core::table::{Holder, Office, OfficeName};
 use crate::timing::LeaseTerms;
@@ -95,7 +96,7 @@ impl Coordinator {
         holder: Holder,
         record: &Office,
         known: &mut Known<'_>,
-        context: &Context<'_>,
+        context: &mut Context<'_>,
     ) -> bool {
         if known.arbiter.has_learned(holder.id, record.token) {
             self.unlearned.remove(office);
@@ -107,7 +108,13 @@ impl Coordinator {
                 self.schedule(office, until, context.now);
                 return false;
             }
+            // A disk that is merely busy is no reason to end what works.
+            Unlearned::Until(until) if until + BUSY_PATIENCE > context.now && has_other_work(holder, known) => {
+                self.schedule(office, until + BUSY_PATIENCE, context.now);
+                return false;
+            }
             Unlearned::Until(_) => {
+                context.increment("unlearned-grants");
                 known.arbiter.revoke(holder.id);
                 self.unlearned.insert(office.clone(), Unlearned::Revoked);
                 self.remember_refusal(office, holder.id, context.now);
@@ -313,4 +320,14 @@ impl Coordinator {
         self.schedule(office, over, context.now);
         over <= context.now
     }
+}
+
+/// Whether a member knows that it holds another office for programs. It would lose all that it holds.
+fn has_other_work(holder: Holder, known: &Known<'_>) -> bool {
+    let offices = &known.arbiter.table().offices;
+    let is_learned = |office: &OfficeName| {
+        let token = offices.get(office).map(|record| record.token);
+        &**office != LEADER && token.is_some_and(|token| known.arbiter.has_learned(holder.id, token))
+    };
+    offices.held_by(holder.id).any(is_learned)
 }

@@ -45,6 +45,9 @@ const MAX_PROPOSALS: usize = 512;
 const CLAIM_PATIENCE: Duration = Duration::from_millis(400);
 /// How long a holder may take to learn of its grant, at least.
 const LEARN_PATIENCE: Duration = Duration::from_millis(400);
+/// How much longer it may take if it would lose other offices, whose leases all go on as long as it answers: as long as
+/// a busy disk may take for a write before it counts as failed.
+const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a member that gave a grant back at once is not granted the same office without a claim.
 const REFUSAL_TIME: Duration = Duration::from_secs(2);
 /// How many offices one member may claim.

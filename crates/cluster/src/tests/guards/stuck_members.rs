@@ -39,6 +39,37 @@ fn an_office_goes_to_the_next_best_if_the_disk_of_the_best_hangs() {
 }
 
 #[test]
+fn a_member_whose_disk_is_slow_keeps_the_offices_that_it_knows_of() {
+    for mode in [Mode::Fenced, Mode::Exclusive] {
+        let mut cluster = cluster(mode);
+        cluster.campaign(3, 3, "work", None);
+        cluster.advance_ms(100);
+        let token = cluster.token(3, "work");
+        assert!(token.is_some(), "{mode:?}");
+        cluster.node(3).is_disk_stuck = true;
+        [3, 2].into_iter().for_each(|node| cluster.campaign(node, node, "job", None));
+        cluster.advance_ms(3_000);
+        assert_eq!(cluster.token(3, "work"), token, "{mode:?}: its renewals do not wait for its disk");
+        cluster.complete_writes(3);
+        cluster.node(3).is_disk_stuck = false;
+        cluster.advance_ms(100);
+        assert!(cluster.token(3, "job").is_some(), "{mode:?}");
+        assert_eq!(cluster.token(3, "work"), token, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_member_with_other_offices_whose_disk_hangs_does_not_keep_one_vacant_for_good() {
+    let mut cluster = cluster(Mode::Fenced);
+    cluster.campaign(3, 3, "work", None);
+    cluster.advance_ms(100);
+    cluster.node(3).is_disk_stuck = true;
+    [3, 2].into_iter().for_each(|node| cluster.campaign(node, node, "job", None));
+    cluster.advance_ms(7_000);
+    assert!(cluster.token(2, "job").is_some());
+}
+
+#[test]
 fn a_member_whose_disk_fails_is_no_candidate() {
     let mut cluster = cluster(Mode::Fenced);
     cluster.drive(3, |core, now| core.handle_disk_failed("cannot write log", now));
