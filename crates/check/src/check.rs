@@ -37,7 +37,8 @@ pub struct Findings {
     pub states: u64,
     /// The number of generated states: the initial one, and one for each step.
     pub generated: u64,
-    /// The distance of the farthest state from the initial one, in steps; 0 if a limit was reached before it was computed.
+    /// The distance of the farthest state from the initial one, in steps; 0 if a limit was reached before it was
+    /// computed.
     pub depth: u32,
     /// The number of terminal states; 0 likewise.
     pub terminal_states: u64,

@@ -64,8 +64,8 @@ pub(crate) fn probability_interval(successes: usize, trials: usize) -> (f64, f64
     (low, high)
 }
 
-/// The probability that chance alone puts a proportion as far from this probability as it is, on either side. `None` for
-/// 0 and 1, which leave nothing to chance.
+/// The probability that chance alone puts a proportion as far from this probability as it is, on either side. `None`
+/// for 0 and 1, which leave nothing to chance.
 pub(crate) fn proportion_p_value(successes: usize, trials: usize, probability: f64) -> Option<f64> {
     let n = trials as f64;
     let error = (probability * (1.0 - probability) / n).sqrt();
