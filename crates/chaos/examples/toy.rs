@@ -301,6 +301,7 @@ impl Node {
             counters: Vec::new(),
             certificate: None,
             host: Vec::new(),
+            realtime: None,
             next_office: None,
             disk: None,
         }

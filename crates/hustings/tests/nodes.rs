@@ -25,5 +25,6 @@ mod recover;
 mod rights;
 mod rolling;
 mod run;
+mod scheduling;
 mod state;
 mod up;

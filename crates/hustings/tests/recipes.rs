@@ -216,6 +216,10 @@ fn systemd_accepts_the_units() {
         fs::write(&unit, programs.adapt(&text, folder.path())).expect("write the unit");
         verify.arg(unit);
     }
+    let drop_ins = folder.path().join("hustings.service.d");
+    fs::create_dir(&drop_ins).expect("create the folder");
+    let realtime = common::repository().join("contrib/systemd/realtime.conf");
+    fs::copy(realtime, drop_ins.join("realtime.conf")).expect("copy the drop-in");
     let output = match verify.output() {
         Ok(output) => output,
         Err(error) => return common::skip(&format!("systemd_accepts_the_units: no systemd-analyze: {error}")),

@@ -136,6 +136,7 @@ fn status(state: &State) -> Status {
         counters: Vec::new(),
         certificate: None,
         host: Vec::new(),
+        realtime: None,
         next_office: None,
         missing_founders: Vec::new(),
         disk: None,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ChangeReason;
+use super::{ChangeReason, RealtimeStatus};
 use crate::member::Role;
 
 /// The state and the counters of a node, to be shown as text or as JSON. Counters start at 0 with the node's process.
@@ -140,6 +140,9 @@ pub(crate) struct ProcessMetrics {
     pub certificates: Vec<CertificateExpiry>,
     /// How long the disk takes to write.
     pub disk_writes: Histogram,
+    /// Whether it runs at real-time priority, if its configuration asks for that.
+    #[serde(default)]
+    pub realtime: Option<RealtimeStatus>,
     /// How late the node ran when something was due.
     #[serde(default)]
     pub delays: Histogram,

@@ -43,5 +43,7 @@ pub(crate) use protocol::{Effort, MAX_STATE_PART_BYTES};
 pub use right::Right;
 pub(crate) use right::{NOT_PERMITTED, Rights};
 pub use state::{StateInfo, StatePart, StoredState};
-pub use status::{CertificateStatus, Change, DiskFailure, HostDelay, MemberStatus, OfficeStatus, Status};
+pub use status::{
+    CertificateStatus, Change, DiskFailure, HostDelay, MemberStatus, OfficeStatus, RealtimeStatus, Status,
+};
 pub use trace::{PeerClock, Trace, TraceEvent, TraceRecord, TracedMessage};

@@ -270,6 +270,12 @@ impl Metrics {
         text.single("hustings_process_pauses_total", Kind::Counter, help, counter("process-pauses"));
         let help = "How late the node ran when something was due.";
         text.family("hustings_loop_delay_seconds", Kind::Histogram, help).histogram(&process.delays);
+        if let Some(realtime) = &process.realtime {
+            let help = "Whether the node has the real-time priority and the locked memory that it is configured for.";
+            let mut family = text.family("hustings_realtime", Kind::Gauge, help);
+            let parts = [("priority", realtime.priority), ("memory", realtime.memory_locked)];
+            parts.into_iter().for_each(|(part, is_there)| family.sample(&[("part", part)], u8::from(is_there)));
+        }
         let help = "Messages of members that made no sense and had no effect.";
         let mut family = text.family("hustings_invalid_messages_total", Kind::Counter, help);
         let kinds = [
@@ -292,7 +298,7 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{ChangeReason, MessageCount, OtherOffices, ProcessMetrics, RefusedConnections};
+    use crate::api::{ChangeReason, MessageCount, OtherOffices, ProcessMetrics, RealtimeStatus, RefusedConnections};
     use crate::member::Role;
 
     fn office(name: &str, is_leader: bool) -> OfficeMetrics {
@@ -336,6 +342,7 @@ mod tests {
                 version: "1.2.3\"\\".to_string(),
                 messages: vec![message],
                 refused: vec![RefusedConnections { listener: refused.0, reason: refused.1, count: refused.2 }],
+                realtime: Some(RealtimeStatus { priority: true, ..RealtimeStatus::default() }),
                 disk_writes: Histogram { buckets: vec![(1_000_000, 2), (5_000_000, 3)], above: 1, sum_ns: 20_000_000 },
                 ..ProcessMetrics::default()
             },
@@ -367,6 +374,8 @@ mod tests {
             "hustings_peer_rtt_seconds{peer=\"b\"} 0.0015",
             "hustings_arbiter_is_leader 0",
             "hustings_process_pauses_total 8",
+            "hustings_realtime{part=\"priority\"} 1",
+            "hustings_realtime{part=\"memory\"} 0",
             "hustings_disk_write_seconds_bucket{le=\"0.005\"} 5",
             "hustings_disk_write_seconds_bucket{le=\"+Inf\"} 6",
             "hustings_disk_write_seconds_sum 0.02",

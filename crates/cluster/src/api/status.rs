@@ -84,6 +84,21 @@ pub struct Status {
     /// How this node's host last delayed it: what was lost then was probably not lost because of another member.
     #[serde(default)]
     pub host: Vec<HostDelay>,
+    /// Whether this node runs at real-time priority with its memory locked; absent if its configuration does not ask for
+    /// that.
+    #[serde(default)]
+    pub realtime: Option<RealtimeStatus>,
+}
+
+/// What has become of `scheduling = "realtime"`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RealtimeStatus {
+    /// Whether the threads on which leases depend run at real-time priority.
+    pub priority: bool,
+    /// Whether the memory of the process is locked, so that none of it is swapped out.
+    pub memory_locked: bool,
+    /// What is missing, and why.
+    pub problems: Vec<String>,
 }
 
 /// A delay that a host caused.

@@ -37,6 +37,7 @@ impl Config {
             socket_group,
             tls: _,
             join,
+            scheduling,
         } = self;
         let differs = [
             ("cluster", *cluster != new.cluster),
@@ -48,6 +49,7 @@ impl Config {
             ("algorithm, params", *algorithm != new.algorithm),
             ("arbiter", *arbiter != new.arbiter),
             ("join", *join != new.join),
+            ("scheduling", *scheduling != new.scheduling),
             ("[timing]", *timing != new.timing),
             ("[[member]]", *members != new.members),
             ("[office-default]", *default_policy != new.default_policy),

@@ -45,6 +45,7 @@ pub(super) struct Document {
     pub(super) arbiter: Option<Text>,
     #[serde(default)]
     pub(super) join: bool,
+    pub(super) scheduling: Option<Text>,
     #[serde(default)]
     pub(super) tls: TlsDocument,
     #[serde(default)]

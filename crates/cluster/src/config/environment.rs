@@ -13,7 +13,7 @@ type Place = fn(&mut Document) -> &mut Option<Text>;
 const DRIFT: &str = "HUSTINGS_TIMING_DRIFT_PPM";
 
 /// Every variable except [`DRIFT`], which is a number, with the value that it overrides.
-const PLACES: [(&str, Place); 24] = [
+const PLACES: [(&str, Place); 25] = [
     ("HUSTINGS_CLUSTER", |file| &mut file.cluster),
     ("HUSTINGS_NODE", |file| &mut file.node),
     ("HUSTINGS_LISTEN", |file| &mut file.listen),
@@ -22,6 +22,7 @@ const PLACES: [(&str, Place); 24] = [
     ("HUSTINGS_SOCKET_GROUP", |file| &mut file.socket_group),
     ("HUSTINGS_ALGORITHM", |file| &mut file.algorithm),
     ("HUSTINGS_ARBITER", |file| &mut file.arbiter),
+    ("HUSTINGS_SCHEDULING", |file| &mut file.scheduling),
     ("HUSTINGS_TLS_AUTHORITY", |file| &mut file.tls.authority),
     ("HUSTINGS_TLS_CERTIFICATE", |file| &mut file.tls.certificate),
     ("HUSTINGS_TLS_KEY", |file| &mut file.tls.key),

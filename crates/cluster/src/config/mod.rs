@@ -87,6 +87,8 @@ pub struct Config {
     pub tls: Tls,
     /// Whether the node joins a cluster that already exists.
     pub join: bool,
+    /// How the threads on which leases depend are scheduled.
+    pub scheduling: Scheduling,
 }
 
 impl Config {
@@ -111,6 +113,17 @@ pub enum ArbiterKind {
     Raft,
     /// No arbiter, as in the published algorithms. Each part of a partitioned cluster elects its own leader.
     None,
+}
+
+/// How the threads of a node on which leases depend are scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// Before other programs, where the system allows it: with a nice value of -10.
+    #[default]
+    Normal,
+    /// At real-time priority and with locked memory, so that no other program delays them.
+    Realtime,
 }
 
 /// The policy of an office.

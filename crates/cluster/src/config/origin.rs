@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::environment::{Lookup, VARIABLES};
 use super::read::read_text;
 use super::values::size_text;
-use super::{ArbiterKind, Config, ConfigError, Health, Http, Mode, Policy, Preempt, Probe};
+use super::{ArbiterKind, Config, ConfigError, Health, Http, Mode, Policy, Preempt, Probe, Scheduling};
 use crate::election::Algorithms;
 use crate::timing::Timing;
 
@@ -140,6 +140,10 @@ fn values(config: &Config) -> Vec<(String, String)> {
         ArbiterKind::Raft => "raft",
         ArbiterKind::None => "none",
     };
+    let scheduling = match config.scheduling {
+        Scheduling::Normal => "normal",
+        Scheduling::Realtime => "realtime",
+    };
     let mut values: Vec<(String, String)> = [
         ("cluster", config.cluster.clone()),
         ("node", own),
@@ -151,6 +155,7 @@ fn values(config: &Config) -> Vec<(String, String)> {
         ("params", config.algorithm.params().join(" ")),
         ("arbiter", arbiter.to_string()),
         ("join", config.join.to_string()),
+        ("scheduling", scheduling.to_string()),
         ("tls.authority", path(&config.tls.authority)),
         ("tls.certificate", path(&config.tls.certificate)),
         ("tls.key", path(&config.tls.key)),

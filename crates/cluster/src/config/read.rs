@@ -14,7 +14,7 @@ use super::document::{Document, PolicyDocument, Text};
 use super::environment::{Lookup, apply_environment};
 use super::error::{ConfigError, invalid, toml_error};
 use super::values::{MAX_SOCKET_PATH, address, algorithm, name, word};
-use super::{AlgorithmConfig, ArbiterKind, Config, MAX_BYTES, MAX_OFFICES, Policy, Tls};
+use super::{AlgorithmConfig, ArbiterKind, Config, MAX_BYTES, MAX_OFFICES, Policy, Scheduling, Tls};
 use crate::election::Algorithms;
 
 pub(super) use self::members::{check_members, members};
@@ -158,6 +158,9 @@ fn config(file: Document, folder: &Path, algorithms: Option<&Algorithms>) -> Res
         tls,
         members,
         join: file.join,
+        scheduling: file
+            .scheduling
+            .map_or(Ok(Scheduling::default()), |text| word(text.place("scheduling"), &text.text))?,
     })
 }
 

@@ -30,6 +30,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use self::cgroup::Cgroup;
 use self::leases::GuardedLeases;
 use self::peer::Peer;
+use super::scheduling::Urgency;
 use super::{Node, NodeError};
 use crate::api::{Guard, Reply, Request, RequestError};
 use crate::clock::Timestamp;
@@ -51,6 +52,8 @@ pub(super) struct Guards {
     /// What became of guardians that were killed, by the threads that did it.
     killed: (Sender<KilledGuardian>, Receiver<KilledGuardian>),
     waker: Arc<Waker>,
+    /// That of the threads that kill.
+    urgency: Urgency,
 }
 
 struct Guardian {
@@ -96,6 +99,7 @@ impl Guards {
         waker: Arc<Waker>,
         first_token: usize,
         max_guardians: usize,
+        urgency: Urgency,
     ) -> io::Result<Self> {
         Ok(Guards {
             registry: registry.try_clone()?,
@@ -107,6 +111,7 @@ impl Guards {
             ended: Vec::new(),
             killed: channel(),
             waker,
+            urgency,
         })
     }
 
@@ -175,7 +180,7 @@ impl Guards {
             guardian.is_killed = true;
             let leases = guardian.leases.overdue(now);
             let (killed, waker) = (self.killed.0.clone(), self.waker.clone());
-            guardian.kill(move |result| {
+            guardian.kill(self.urgency, move |result| {
                 // If nobody listens, the node has ended.
                 let _ = killed.send(KilledGuardian { number, leases, result });
                 let _ = waker.wake();
@@ -304,26 +309,26 @@ impl Guardian {
 
     /// Kills the process and its work, and says what came of it. Files and `/proc` may be slow, so that is done on a
     /// thread of its own.
-    fn kill(&self, done: impl FnOnce(io::Result<()>) + Send + 'static) {
+    fn kill(&self, urgency: Urgency, done: impl FnOnce(io::Result<()>) + Send + 'static) {
         let (pidfd, identity) = (self.pidfd.clone(), self.identity);
         match &self.containment {
             // The kernel kills the rest of the namespace when its init gets round to ending. On a busy host it is
             // faster not to wait for that.
             Containment::PidNamespace => {
                 let result = kill_process(&pidfd);
-                run_on_thread(move || {
+                run_on_thread(urgency, move || {
                     identity.map(Identity::kill_descendants);
                     done(result);
                 });
             }
             Containment::Cgroup(cgroup) => {
                 let cgroup = cgroup.clone();
-                run_on_thread(move || {
+                run_on_thread(urgency, move || {
                     let result = cgroup.kill();
                     done(result.and(kill_process(&pidfd)));
                 });
             }
-            Containment::ProcessTree => run_on_thread(move || done(tree::kill(identity, &pidfd))),
+            Containment::ProcessTree => run_on_thread(urgency, move || done(tree::kill(identity, &pidfd))),
             // It is never killed.
             Containment::Process => {}
         }
@@ -377,7 +382,7 @@ fn kill_process(pidfd: &OwnedFd) -> io::Result<()> {
 }
 
 /// Runs a short piece of work on a thread; on this one if the system refuses another.
-fn run_on_thread(work: impl FnOnce() + Send + 'static) {
+fn run_on_thread(urgency: Urgency, work: impl FnOnce() + Send + 'static) {
     fn run(work: &Mutex<Option<impl FnOnce()>>) {
         if let Some(work) = work.lock().unwrap_or_else(PoisonError::into_inner).take() {
             work();
@@ -385,7 +390,12 @@ fn run_on_thread(work: impl FnOnce() + Send + 'static) {
     }
     let work = Arc::new(Mutex::new(Some(work)));
     let on_thread = work.clone();
-    if thread::Builder::new().name("guard".to_string()).spawn(move || run(&on_thread)).is_err() {
+    let begin = move || {
+        // Whoever works less urgently still works.
+        let _ = urgency.apply();
+        run(&on_thread);
+    };
+    if thread::Builder::new().name("guard".to_string()).spawn(begin).is_err() {
         run(&work);
     }
 }

@@ -31,6 +31,7 @@ mod peer_credentials;
 mod reload;
 mod report;
 mod run;
+mod scheduling;
 mod shutdown;
 mod socket;
 mod timer;
@@ -54,12 +55,13 @@ use self::host::Host;
 use self::observer::Observer;
 use self::peer_credentials::SocketGroup;
 use self::reload::Reloader;
+use self::scheduling::Scheduling;
 use self::shutdown::ShutdownRequests;
 use self::socket::closed_folders;
 use self::timer::Timer;
 use crate::api::CertificateStatus;
 use crate::clock::Clock;
-use crate::config::{Config, MAX_MEMBERS};
+use crate::config::{self, Config, MAX_MEMBERS};
 use crate::core::{self, Core, Setup};
 use crate::election::Election;
 use crate::faults::DisabledRules;
@@ -73,6 +75,7 @@ pub use self::audit::RefusalLimit;
 pub use self::error::NodeError;
 pub use self::logger::{LogFormat, LogLevel, Logger};
 pub use self::reload::ConfigReader;
+pub use self::scheduling::NICE_VALUE;
 pub use self::shutdown::ShutdownHandle;
 
 const TIMER: Token = Token(0);
@@ -91,9 +94,6 @@ pub const WIRE_BYTES_COUNTER: &str = "wire-bytes-out";
 /// How many connections the HTTP API has to its own node, beside one for each session.
 pub(crate) const HTTP_CONNECTIONS: usize = 32;
 
-/// The nice value that a node asks for.
-pub const NICE_VALUE: i32 = -10;
-
 /// Options for running a node.
 #[derive(Debug)]
 pub struct Options {
@@ -110,9 +110,9 @@ pub struct Options {
     pub reader: Option<ConfigReader>,
     /// Whether systemd is told of the node's state, if it asks for it.
     pub notify_systemd: bool,
-    /// Whether to ask for a nice value of -10, so that a busy host does not delay heartbeats. This needs root,
-    /// CAP_SYS_NICE or a suitable limit; without, the node logs that and runs normally. Health commands are not
-    /// affected.
+    /// Whether to ask for a nice value of -10, so that a busy host does not delay heartbeats, or for real-time priority
+    /// and locked memory if the configuration says so. This needs root, CAP_SYS_NICE or a suitable limit; without, the
+    /// node logs that and runs normally. Health commands are not affected.
     pub raise_priority: bool,
     /// The safety rules that a test disables.
     pub disabled_rules: DisabledRules,
@@ -210,6 +210,7 @@ pub struct Node {
     logged: LastLogged,
     observer: Observer,
     host: Host,
+    scheduling: Scheduling,
     started_unix_ms: u64,
     folder: std::path::PathBuf,
 }
@@ -265,8 +266,6 @@ impl Node {
         let timer = Timer::new(registry, TIMER).map_err(system("create a timer"))?;
         let clients = listen_for_clients(&config, group, registry, &mut logger)?;
         let waker = Arc::new(Waker::new(registry, WAKER).map_err(system("create a waker"))?);
-        let guards = Guards::new(registry, waker.clone(), FIRST_GUARDIAN, config.limits.connections);
-        let guards = guards.map_err(system("watch the processes of programs"))?;
         let incarnation = random()?;
         let now = clock.now();
         let limits = Limits::default();
@@ -277,9 +276,13 @@ impl Node {
         // Started before the priority is raised, so that health commands do not inherit it.
         let health = config.health.clone().map(|health| HealthMonitor::start(health, waker.clone())).transpose();
         let health = health.map_err(system("start the health check thread"))?;
-        if raise_priority && let Err(error) = rustix::process::setpriority_process(None, NICE_VALUE) {
-            logger.info(format_args!("running with normal priority: the system denied nice {NICE_VALUE} ({error})"));
-        }
+        let mut scheduling = match raise_priority {
+            true => Scheduling::raise(config.scheduling, &mut logger),
+            false => Scheduling::unchanged(config.scheduling),
+        };
+        let urgency = scheduling.urgency();
+        let guards = Guards::new(registry, waker.clone(), FIRST_GUARDIAN, config.limits.connections, urgency);
+        let guards = guards.map_err(system("watch the processes of programs"))?;
         let (tell, written) = channel();
         let wake = waker.clone();
         let done = move |result| {
@@ -287,7 +290,9 @@ impl Node {
             let _ = tell.send(result);
             let _ = wake.wake();
         };
-        let disk = DiskWriter::spawn(store, done).map_err(system("start the disk thread"))?;
+        // What the loop may do, this thread may do as well.
+        let begin = move || _ = urgency.apply();
+        let disk = DiskWriter::spawn(store, begin, done).map_err(system("start the disk thread"))?;
 
         let cluster = config.cluster.clone();
         let heartbeat = config.timing.heartbeat;
@@ -313,6 +318,10 @@ impl Node {
         }
         if let Some(offset) = recovered.torn_at {
             logger.info(format_args!("removed an unfinished write of a crash at byte {offset} of the log"));
+        }
+        if raise_priority && config.scheduling == config::Scheduling::Realtime {
+            // Now that everything is there.
+            scheduling.lock_memory(&mut logger);
         }
         Ok(Node {
             clock,
@@ -342,6 +351,7 @@ impl Node {
             logged: LastLogged { names, ..LastLogged::default() },
             observer: Observer::new(),
             host: Host::new(heartbeat),
+            scheduling,
             started_unix_ms: clock.wall_time().as_millis() as u64,
             folder,
         })

@@ -107,6 +107,7 @@ impl Node {
             closed: closed.collect(),
             certificates: self.certificates.expiry().map_or_else(Vec::new, certificates),
             disk_writes: self.disk.latencies(),
+            realtime: self.scheduling.status(),
             delays: self.core.delays().to_histogram(),
         };
     }

@@ -18,6 +18,7 @@ impl Node {
         let expiry = self.certificates.expiry();
         status.certificate = expiry.map(CertificateStatus::from);
         status.host = self.host.delays(self.clock.now(), self.clock.wall_time().as_millis() as u64);
+        status.realtime = self.scheduling.status();
         for member in &mut status.members {
             let own = expiry.filter(|_| member.id == self.config.node.0).map(|expiry| expiry.own);
             member.certificate_not_after_unix_s = own.or_else(|| self.transport.certificate_end(Id(member.id)));

@@ -47,6 +47,7 @@ impl Node {
         if !is_due {
             self.timer.set(&self.clock, due).map_err(system("set the timer"))?;
         }
+        self.scheduling.rest(self.clock.now());
         let timeout = is_due.then_some(Duration::ZERO);
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {

@@ -33,19 +33,23 @@ pub(crate) enum SubmitError {
 }
 
 impl DiskWriter {
-    /// Starts the thread. It calls `done` with the number up to which all writes are done: those that ask for `sync`,
+    /// Starts the thread. It calls `begin` first. Later it calls `done` with the number up to which all writes are done: those that ask for `sync`,
     /// and everything before them, are durable.
     ///
     /// After a transient error, such as a full disk, it passes the error to `done` and retries the same writes until
     /// they succeed. After any other error the thread ends.
     pub(crate) fn spawn(
         store: Store,
+        begin: impl FnOnce() + Send + 'static,
         done: impl Fn(Result<u64, StoreError>) + Send + 'static,
     ) -> std::io::Result<DiskWriter> {
         let (queue, writes) = sync_channel(QUEUE);
         let latencies = Arc::new(WriteLatencies::default());
         let measured = latencies.clone();
-        let work = move || work(store, &writes, &measured, &done);
+        let work = move || {
+            begin();
+            work(store, &writes, &measured, &done);
+        };
         let thread = thread::Builder::new().name("disk".to_string()).spawn(work)?;
         Ok(DiskWriter { queue: Some(queue), thread: Some(thread), latencies })
     }

@@ -71,6 +71,7 @@ pub(crate) fn config(node: u64, members: Vec<Member>) -> Config {
         socket_group: None,
         tls: Tls { authority: Default::default(), certificate: Default::default(), key: Default::default() },
         join: false,
+        scheduling: Default::default(),
     }
 }
 

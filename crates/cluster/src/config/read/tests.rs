@@ -115,6 +115,7 @@ fn a_minimal_file_gets_defaults() {
         socket: "/etc/hustings/hustings.sock".into(),
         socket_group: None,
         join: false,
+        scheduling: Scheduling::Normal,
         tls: Tls {
             authority: "/etc/hustings/authority.crt".into(),
             certificate: "/etc/hustings/node.crt".into(),
@@ -339,6 +340,7 @@ fn environment_variables_override_the_file() {
     assert_eq!(taken("HUSTINGS_SOCKET_GROUP", "100").socket_group.as_deref(), Some("100"));
     assert_eq!(taken("HUSTINGS_ALGORITHM", "bully").algorithm, AlgorithmConfig::default());
     assert_eq!(taken("HUSTINGS_ARBITER", "raft").arbiter, ArbiterKind::Raft);
+    assert_eq!(taken("HUSTINGS_SCHEDULING", "realtime").scheduling, Scheduling::Realtime);
     assert_eq!(taken("HUSTINGS_TLS_KEY", "k").tls.key, Path::new("/f/k"));
     assert_eq!(taken("HUSTINGS_TIMING_HAND_OVER", "3s").timing.hand_over, ms(3000));
     assert_eq!(taken("HUSTINGS_TIMING_DRIFT_PPM", "9").timing.drift_ppm, 9);

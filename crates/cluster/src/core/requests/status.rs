@@ -166,6 +166,7 @@ pub(super) fn status(is_confirmed: bool, known: &Known<'_>, context: &Context<'_
         counters: context.out.counters.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         certificate: None,
         host: Vec::new(),
+        realtime: None,
     }
 }
 

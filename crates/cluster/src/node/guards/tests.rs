@@ -16,7 +16,7 @@ impl Harness {
         let poll = Poll::new().expect("descriptors are there");
         let (stream, other_end) = UnixStream::pair().expect("descriptors are there");
         let waker = Arc::new(mio::Waker::new(poll.registry(), Token(0)).expect("descriptors are there"));
-        let guards = Guards::new(poll.registry(), waker, 100, 2).expect("descriptors are there");
+        let guards = Guards::new(poll.registry(), waker, 100, 2, Urgency::Normal).expect("descriptors are there");
         Harness { guards, stream, _other_end: other_end, _poll: poll }
     }
 
@@ -162,4 +162,18 @@ fn a_guardian_that_could_not_be_killed_is_guarded_when_it_holds_again() {
     assert!(!harness.is_armed(), "it is not tried again and again");
     harness.grant(1, 6);
     assert!(harness.is_armed());
+}
+
+/// What kills work at its deadline is as urgent as the loop, whose threads do not inherit its urgency.
+#[test]
+fn threads_that_kill_are_urgent() {
+    let (tell, told) = channel();
+    run_on_thread(Urgency::Nice, move || {
+        let _ = tell.send(rustix::process::getpriority_process(None).expect("it is this thread"));
+    });
+    let nice = told.recv().expect("it runs");
+    match std::thread::spawn(|| Urgency::Nice.apply()).join().expect("it does not panic") {
+        Ok(()) => assert_eq!(nice, crate::node::NICE_VALUE),
+        Err(error) => crate::tests::skip(&format!("threads_that_kill_are_urgent: no higher priority here: {error}")),
+    }
 }

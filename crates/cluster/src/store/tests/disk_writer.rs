@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 fn spawn(fake: &Fake) -> (DiskWriter, Receiver<Result<u64, StoreError>>) {
     let (store, _) = fake.open(&owner()).expect("a store");
     let (done, results) = channel();
-    let disk = DiskWriter::spawn(store, move |result| done.send(result).unwrap_or_default()).expect("a thread");
+    let disk = DiskWriter::spawn(store, || {}, move |result| done.send(result).unwrap_or_default()).expect("a thread");
     (disk, results)
 }
 
@@ -48,10 +48,14 @@ fn one_sync_serves_all_queued_writes() {
     let (done, results) = channel();
     let (go, wait) = channel::<()>();
     // The first acknowledgement waits until all others are submitted.
-    let disk = DiskWriter::spawn(store, move |result| {
-        done.send(result).unwrap_or_default();
-        wait.recv_timeout(TIMEOUT).unwrap_or_default();
-    });
+    let disk = DiskWriter::spawn(
+        store,
+        || {},
+        move |result| {
+            done.send(result).unwrap_or_default();
+            wait.recv_timeout(TIMEOUT).unwrap_or_default();
+        },
+    );
     let disk = disk.expect("a thread");
     let mut model = Model::default();
     let mut all = writes(&mut model, 1..=101).into_iter();

@@ -100,6 +100,11 @@ fn head(status: &Status, console: &mut Console<'_>) -> std::io::Result<()> {
     if let Some(delays) = text::host(&status.host) {
         writeln!(console.out, "{}", Paint::Bad.on(&delays, console.colour))?;
     }
+    if let Some(realtime) = &status.realtime {
+        let line = text::realtime(realtime);
+        let is_whole = realtime.problems.is_empty();
+        writeln!(console.out, "{}", if is_whole { line } else { Paint::Bad.on(&line, console.colour) })?;
+    }
     if !status.current {
         let warning = "this node cannot reach a majority: what follows may be out of date";
         writeln!(console.out, "{}", Paint::Bad.on(warning, console.colour))?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use hustings_cluster::api::{DiskFailure, HostDelay, OfficeStatus};
+use hustings_cluster::api::{DiskFailure, HostDelay, OfficeStatus, RealtimeStatus};
 
 use super::super::console::{Console, Paint};
 
@@ -57,6 +57,14 @@ pub(crate) fn host(delays: &[HostDelay]) -> Option<String> {
     });
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| format!("this node's host delays it: it {}", told.join(", and ")))
+}
+
+/// What has become of `scheduling = "realtime"`.
+pub(crate) fn realtime(status: &RealtimeStatus) -> String {
+    let in_effect = [(status.priority, "real-time priority"), (status.memory_locked, "locked memory")];
+    let in_effect = in_effect.into_iter().filter(|(is_there, _)| *is_there).map(|(_, part)| part.to_string());
+    let parts: Vec<String> = in_effect.chain(status.problems.iter().cloned()).collect();
+    format!("scheduling: {}", parts.join("; "))
 }
 
 /// Formats the holder of an office as one line.
