@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,15 +35,15 @@ const PIPELINED: usize = 10_000;
 /// What is flooded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Targets {
-    /// The ports on which nodes listen for each other.
-    pub peers: Vec<u16>,
-    /// The ports of the HTTP API.
-    pub http: Vec<u16>,
+    /// The addresses on which nodes listen for each other.
+    pub peers: Vec<SocketAddr>,
+    /// The addresses of the HTTP API.
+    pub http: Vec<SocketAddr>,
     /// The socket for the program that does not wait for answers.
     pub pipelined: PathBuf,
     /// The socket for the program that asks for the history.
     pub history: PathBuf,
-    /// How many connections to the ports of `peers`.
+    /// How many connections to those of `peers`.
     pub connections: usize,
     /// How many to those of `http`.
     pub http_clients: usize,
@@ -62,8 +62,9 @@ enum Kind {
 /// A connection that comes again and again.
 struct Stranger {
     kind: Kind,
+    /// Which address of this host it has, if it connects over loopback.
     from: Ipv4Addr,
-    port: u16,
+    to: SocketAddr,
     stream: Option<TcpStream>,
     /// When it connects, or sends its next byte.
     due: Instant,
@@ -132,10 +133,10 @@ fn raise_descriptors(needed: u64) -> io::Result<()> {
 
 /// All of them, spread over the targets and over addresses of this host that no member has.
 fn strangers(targets: &Targets) -> Vec<Stranger> {
-    let stranger = |number: usize, kind, ports: &[u16]| {
+    let stranger = |number: usize, kind, targets: &[SocketAddr]| {
         let from = Ipv4Addr::new(127, 0, 1, (1 + number % STRANGERS) as u8);
-        let port = ports.get(number / 2 % ports.len().max(1)).copied()?;
-        Some(Stranger { kind, from, port, stream: None, due: Instant::now(), sent: 0 })
+        let to = targets.get(number / 2 % targets.len().max(1)).copied()?;
+        Some(Stranger { kind, from, to, stream: None, due: Instant::now(), sent: 0 })
     };
     let peers = (0..targets.connections).filter_map(|number| {
         let kind = if number % 2 == 0 { Kind::HalfOpen } else { Kind::Handshake };
@@ -149,10 +150,13 @@ impl Stranger {
     fn open(&mut self, poll: &Poll, number: usize, now: Instant) -> io::Result<()> {
         (self.sent, self.due) = (0, now + PAUSE);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        bind(&socket, &SocketAddrV4::new(self.from, 0))?;
-        // A node that has just ended refuses; it is tried again later.
-        let refused = connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.port));
+        let family = if self.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+        if self.to.is_ipv4() && self.to.ip().is_loopback() {
+            bind(&socket, &SocketAddrV4::new(self.from, 0))?;
+        }
+        // A node that has just ended refuses, and so does a network that is cut; it is tried again later.
+        let refused = connect(&socket, &self.to);
         if refused.is_ok() || refused == Err(rustix::io::Errno::INPROGRESS) {
             let mut stream = TcpStream::from_std(socket.into());
             poll.registry().register(&mut stream, Token(number), Interest::READABLE | Interest::WRITABLE)?;
@@ -246,9 +250,10 @@ mod tests {
 
     #[test]
     fn strangers_are_spread_over_ports_and_addresses() {
+        let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let targets = Targets {
-            peers: vec![1, 2, 3],
-            http: vec![4],
+            peers: vec![local(1), local(2), local(3)],
+            http: vec![local(4)],
             pipelined: PathBuf::new(),
             history: PathBuf::new(),
             connections: 2_000,
@@ -258,11 +263,11 @@ mod tests {
         let count = |is_counted: &dyn Fn(&Stranger) -> bool| all.iter().filter(|one| is_counted(one)).count();
         assert_eq!(count(&|one| one.kind == Kind::HalfOpen), 1_000);
         assert_eq!(count(&|one| one.kind == Kind::Handshake), 1_000);
-        assert_eq!(count(&|one| one.kind == Kind::SlowHttp && one.port == 4), 500);
+        assert_eq!(count(&|one| one.kind == Kind::SlowHttp && one.to == local(4)), 500);
         for port in 1..=3 {
             let (silent, begun) = (Kind::HalfOpen, Kind::Handshake);
-            assert!(count(&|one| one.kind == silent && one.port == port) > 300, "{port}");
-            assert!(count(&|one| one.kind == begun && one.port == port) > 300, "{port}");
+            assert!(count(&|one| one.kind == silent && one.to == local(port)) > 300, "{port}");
+            assert!(count(&|one| one.kind == begun && one.to == local(port)) > 300, "{port}");
         }
         let hosts: HashSet<Ipv4Addr> = all.iter().map(|one| one.from).collect();
         assert_eq!(hosts.len(), STRANGERS);

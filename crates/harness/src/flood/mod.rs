@@ -8,7 +8,7 @@ mod hello;
 mod renewals;
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -117,11 +117,12 @@ impl Flood {
     fn start(cluster: &Cluster, plan: &Plan) -> Result<Flood, HarnessError> {
         let status = cluster.status(0)?;
         let addresses = status.members.iter().map(|member| member.address.parse());
-        let ports: Result<Vec<SocketAddr>, _> = addresses.collect();
-        let ports = ports.map_err(|error| io_error("an address of a member")(std::io::Error::other(error)))?;
+        let peers: Result<Vec<SocketAddr>, _> = addresses.collect();
+        let peers = peers.map_err(|error| io_error("an address of a member")(std::io::Error::other(error)))?;
         let http = (0..cluster.size()).filter_map(|node| cluster.http_port(node));
+        let http = http.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let targets = Targets {
-            peers: ports.iter().map(SocketAddr::port).collect(),
+            peers,
             http: http.collect(),
             pipelined: cluster.socket(0),
             history: cluster.socket(cluster.size() - 1),
