@@ -12,6 +12,8 @@ pub(crate) struct Damage {
     pub(crate) impaired: Vec<usize>,
     /// Links that are not open, and their state.
     pub(crate) links: Vec<(usize, usize, Link)>,
+    /// Whether other programs take the host from all nodes, so that none of them can be expected to be in time.
+    pub(crate) is_host_busy: bool,
 }
 
 impl Damage {
@@ -35,6 +37,9 @@ impl Damage {
             | FaultKind::Remove
             | FaultKind::Retime => damage.impaired.push(target),
             FaultKind::Transfer | FaultKind::Resign | FaultKind::Pause | FaultKind::AddRemove => {}
+            // Strangers must delay nobody.
+            FaultKind::Flood => {}
+            FaultKind::Hogs => damage.is_host_busy = true,
             FaultKind::KillAll | FaultKind::Blackout | FaultKind::Shortage => damage.impaired = order.clone(),
             FaultKind::HostAway => {
                 damage.impaired.push(target);
@@ -115,8 +120,11 @@ impl ActiveFaults {
         links
     }
 
-    /// Whether some majority of nodes is not impaired and connected each with each.
+    /// Whether some majority of nodes is not impaired and connected each with each, and has its host for itself.
     pub(crate) fn has_healthy_majority(&self) -> bool {
+        if self.damages.values().any(|damage| damage.is_host_busy) {
+            return false;
+        }
         let links = self.links();
         let is_connected = |group: u32, node: usize| {
             !self.is_impaired(node)
@@ -196,6 +204,8 @@ mod tests {
         assert!(!active(&[kill(0), kill(1), kill(2)]).has_healthy_majority());
         assert!(!active(&[(episode(FaultKind::KillAll, 1, 0), 0)]).has_healthy_majority());
         assert!(!active(&[kill(0), (episode(FaultKind::CutSilent, 2, 0), 1)]).has_healthy_majority());
+        assert!(!active(&[(episode(FaultKind::Hogs, 1, 0), 0)]).has_healthy_majority(), "nobody is in time");
+        assert!(active(&[(episode(FaultKind::Flood, 1, 0), 0)]).has_healthy_majority(), "it must harm nobody");
         assert_eq!(active(&[kill(3), kill(4)]).first_healthy(3), Some(0));
         assert_eq!(active(&[(episode(FaultKind::KillAll, 1, 0), 0)]).first_healthy(3), None);
     }

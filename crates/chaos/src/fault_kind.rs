@@ -55,11 +55,15 @@ pub(crate) enum FaultKind {
     Remove,
     /// All nodes are restarted one after the other with another length of leases.
     Retime,
+    /// Busy loops and programs that sync what they write take the host's processors and its disk.
+    Hogs,
+    /// Strangers, slow HTTP clients and greedy programs flood a node.
+    Flood,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub(crate) const ALL: [FaultKind; 25] = [
+    pub(crate) const ALL: [FaultKind; 27] = [
         FaultKind::Kill,
         FaultKind::KillAll,
         FaultKind::Freeze,
@@ -85,6 +89,8 @@ impl FaultKind {
         FaultKind::AddRemove,
         FaultKind::Remove,
         FaultKind::Retime,
+        FaultKind::Hogs,
+        FaultKind::Flood,
     ];
 
     /// The name on the command line and in reports.
@@ -115,6 +121,8 @@ impl FaultKind {
             FaultKind::AddRemove => "add-remove",
             FaultKind::Remove => "remove",
             FaultKind::Retime => "retime",
+            FaultKind::Hogs => "hogs",
+            FaultKind::Flood => "flood",
         }
     }
 
@@ -131,7 +139,9 @@ impl FaultKind {
             | FaultKind::DiskError
             | FaultKind::Transfer
             | FaultKind::AddRemove
-            | FaultKind::Remove => 5,
+            | FaultKind::Remove
+            | FaultKind::Hogs
+            | FaultKind::Flood => 5,
             FaultKind::Resign | FaultKind::Pause | FaultKind::Retime => 3,
             FaultKind::KillAll | FaultKind::Blackout | FaultKind::Shortage | FaultKind::WallClock => 3,
             FaultKind::Wipe | FaultKind::BitRot | FaultKind::Rollback => 3,
@@ -161,8 +171,15 @@ impl FaultKind {
             | FaultKind::Transfer
             | FaultKind::Resign
             | FaultKind::Pause
-            | FaultKind::AddRemove => false,
+            | FaultKind::AddRemove
+            | FaultKind::Hogs
+            | FaultKind::Flood => false,
         }
+    }
+
+    /// Whether all nodes are as slow as their host, on which other programs work. There is one such fault at a time.
+    pub(crate) fn burdens_host(self) -> bool {
+        matches!(self, FaultKind::Hogs | FaultKind::Flood)
     }
 
     /// Whether links between nodes do not work as they should.

@@ -26,6 +26,14 @@ pub(crate) struct Launch {
     command: Vec<OsString>,
 }
 
+/// The arguments of this program that launch another one, which follows them, and end it with this process.
+pub(crate) fn arguments(namespace: Option<&str>) -> Vec<String> {
+    let mut words = vec!["launch".to_string(), "--parent".to_string(), std::process::id().to_string()];
+    words.extend(namespace.iter().flat_map(|name| ["--namespace".to_string(), name.to_string()]));
+    words.push("--".to_string());
+    words
+}
+
 /// Executes the node; returns only if that fails.
 pub(crate) fn launch(launch: &Launch) -> io::Error {
     match prepare(launch) {

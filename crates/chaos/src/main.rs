@@ -5,6 +5,7 @@
 //!   and disks.
 //! - [`client`], [`http_client`], [`reader`], [`keeper`], [`store`]: clients that campaign, write, and store and read
 //!   states; [`operator`]: transfers, pauses, and membership changes.
+//! - [`hogs`], [`loads`]: programs that burden the nodes and their host.
 //! - [`history`]: the record of what happened; [`checker`]: finds violations in it.
 //! - [`runner`]: one whole run; [`report`], [`conclusion`]: its result.
 //! - [`exclusion`]: another experiment, about the commands that `hustings run` runs.
@@ -20,11 +21,13 @@ mod disk;
 mod exclusion;
 mod fault_kind;
 mod history;
+mod hogs;
 mod holding;
 mod http_client;
 mod http_socket;
 mod keeper;
 mod launch;
+mod loads;
 mod members;
 mod net;
 mod nodes;
@@ -62,6 +65,8 @@ fn main() -> ExitCode {
         Some(Command::Launch(launch)) => Err(launch::launch(launch)),
         Some(Command::Judge { file }) if file.is_dir() => exclusion::judge_folder(file),
         Some(Command::Judge { file }) => check_history(file),
+        Some(Command::Hogs(options)) => hogs::work(options).map(|()| Conclusion::Passed),
+        Some(Command::Flood { targets }) => loads::flood(targets).map(|()| Conclusion::Passed),
         Some(Command::Recorder(options)) => Err(exclusion::record(options)),
         Some(Command::Run(options)) => {
             in_folder(options.keep.as_deref(), |folder, interrupt| exclusion::run(options, folder, interrupt))

@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::launch;
 use hustings_harness::process::Process;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
@@ -153,9 +154,7 @@ impl Launcher {
         let mut words: Vec<String> = Vec::new();
         if let Some(launcher) = &self.launcher {
             words.push(launcher.display().to_string());
-            words.extend(["launch".to_string(), "--parent".to_string(), std::process::id().to_string()]);
-            words.extend(spec.namespace.iter().flat_map(|name| ["--namespace".to_string(), name.clone()]));
-            words.push("--".to_string());
+            words.extend(launch::arguments(spec.namespace.as_deref()));
         }
         // A write beyond the limit must fail, as on a full disk, and not kill the node with a signal.
         words.extend(["env", "--ignore-signal=XFSZ"].map(str::to_string));

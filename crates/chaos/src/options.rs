@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use hustings_testkit::switches::Rule;
 
 use crate::exclusion::{ExclusionOptions, RecorderOptions};
+use crate::hogs::HogOptions;
 use crate::launch::Launch;
 use crate::schedule::FaultKind;
 
@@ -49,6 +50,15 @@ pub(crate) enum Command {
     /// Records when it is alive; the command that `hustings run` runs.
     #[command(hide = true)]
     Recorder(RecorderOptions),
+    /// Keeps the host busy; used internally.
+    #[command(hide = true)]
+    Hogs(HogOptions),
+    /// Floods a node; used internally.
+    #[command(hide = true)]
+    Flood {
+        /// What is flooded, as JSON.
+        targets: String,
+    },
     /// Executes a node; used internally.
     #[command(hide = true)]
     Launch(Launch),

@@ -16,6 +16,7 @@ use crate::history::{Event, Recorder, Scenario};
 use crate::holding::Campaign;
 use crate::http_client::HttpClientSpec;
 use crate::keeper;
+use crate::loads::Loads;
 use crate::net::Links;
 use crate::operator::Operator;
 use crate::reader;
@@ -68,6 +69,8 @@ pub(crate) struct Runner<'a> {
     /// For requests, and for membership changes, which may take long.
     operators: Vec<Operator>,
     membership_change: Option<MembershipChange>,
+    /// What burdens the nodes and the host.
+    loads: Loads,
     has_majority: bool,
     interrupt: &'a AtomicBool,
     progress: &'a dyn Fn(&str),
@@ -95,6 +98,7 @@ impl<'a> Runner<'a> {
             shared,
             operators,
             membership_change: None,
+            loads: Loads::default(),
             cluster,
             recorder,
             clients: Vec::new(),

@@ -163,6 +163,7 @@ fn draw_faults(plan: &Plan, rng: &mut Rng, from: u64, to: u64, episodes: &mut Ve
                 kind if kind.is_exclusive() => impaired + links == 0,
                 FaultKind::Retime => impaired == 0 && now + rolling_restart_length(plan) < to,
                 FaultKind::Pause => running(|kind| kind == FaultKind::Pause) == 0,
+                kind if kind.burdens_host() => running(FaultKind::burdens_host) == 0,
                 FaultKind::Transfer | FaultKind::Resign | FaultKind::AddRemove => true,
                 kind if kind.impairs_node() => impaired < max_impaired(plan.nodes),
                 _ => links < 2,
@@ -255,6 +256,8 @@ fn draw_episode(plan: &Plan, rng: &mut Rng, kind: FaultKind, begin: u64, latest:
         FaultKind::DiskTight | FaultKind::DiskError | FaultKind::Shortage => 500,
         // The node must start, catch up and store something that the others hear of.
         FaultKind::Rollback => 1_000,
+        // The processes must start, and queues must fill.
+        FaultKind::Hogs | FaultKind::Flood => 1_000,
         _ => 20,
     };
     let lasts = rng.log_uniform(shortest, longest.max(shortest));

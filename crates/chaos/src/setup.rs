@@ -62,6 +62,8 @@ pub(crate) struct Cluster {
     pub(crate) program: PathBuf,
     /// The folder of the cluster's authority.
     pub(crate) authority: PathBuf,
+    /// The folder of the run.
+    pub(crate) folder: PathBuf,
     /// Whether clients withdraw and disconnect often, so that many tokens are granted.
     pub(crate) has_churn: bool,
 }
@@ -117,6 +119,7 @@ impl Cluster {
             session_ttl,
             program,
             authority,
+            folder: folder.to_path_buf(),
             scenario,
         })
     }

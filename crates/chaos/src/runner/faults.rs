@@ -10,6 +10,7 @@ use hustings_cluster::api::Request;
 use super::Runner;
 use crate::active_faults::Damage;
 use crate::device::Device;
+use crate::loads::Flooded;
 use crate::operator::Task;
 use crate::schedule::{Episode, FaultKind, Target};
 
@@ -142,6 +143,16 @@ impl Runner<'_> {
             FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {
                 Ok(())
             }
+            FaultKind::Hogs => self.loads.start_hogs(index, &self.cluster.folder),
+            FaultKind::Flood => {
+                let node = Flooded {
+                    listen: self.cluster.net.listen(target),
+                    api: self.cluster.apis[target],
+                    socket: &self.cluster.sockets[target],
+                    namespace: self.cluster.net.namespace(target),
+                };
+                self.loads.start_flood(index, node)
+            }
         }
     }
 
@@ -169,12 +180,12 @@ impl Runner<'_> {
         if !damage.links.is_empty() {
             self.cluster.net.set_links(&self.active_faults.links())?;
         }
-        self.heal(&episode, target, damage)?;
+        self.heal(index, &episode, target, damage)?;
         self.record_majority(true);
         Ok(())
     }
 
-    fn heal(&mut self, episode: &Episode, target: usize, damage: Damage) -> io::Result<()> {
+    fn heal(&mut self, index: usize, episode: &Episode, target: usize, damage: Damage) -> io::Result<()> {
         match episode.kind {
             FaultKind::Kill | FaultKind::KillAll | FaultKind::HostAway => {
                 damage.impaired.into_iter().try_for_each(|node| self.start_node(node))?;
@@ -226,6 +237,7 @@ impl Runner<'_> {
             // The node runs: the file was not needed any more, or it did not notice, which is reported.
             FaultKind::BitRot | FaultKind::Rollback => {}
             FaultKind::Transfer | FaultKind::Resign => {}
+            FaultKind::Hogs | FaultKind::Flood => self.loads.end(index)?,
             FaultKind::CutClosed | FaultKind::CutSilent | FaultKind::OneWay | FaultKind::Overlap | FaultKind::Slow => {}
         }
         Ok(())
