@@ -92,8 +92,8 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// How many mutants survive. Those of unit tests are tried on all cores, and those of real processes one by one, because
-/// a busy host could be what makes their tests fail.
+/// How many mutants survive. Those of unit tests are tried on all cores, and those of real processes one by one,
+/// because a busy host could be what makes their tests fail.
 fn try_all(mutants: &[&Mutant], survives: impl Fn(&Mutant) -> Result<bool, String> + Sync) -> Result<usize, String> {
     let (units, others): (Vec<&Mutant>, Vec<&Mutant>) =
         mutants.iter().copied().partition(|mutant| mutant.test.target == "lib");

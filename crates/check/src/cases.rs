@@ -69,7 +69,8 @@ pub struct Cases {
     pub message_bound: Option<u64>,
     /// Whether that bound is exact for each case, not only for the number of nodes.
     pub is_bound_exact: bool,
-    /// The delays under which the algorithm claims its costs, if messages may have others here. Then no bound is checked.
+    /// The delays under which the algorithm claims its costs, if messages may have others here. Then no bound is
+    /// checked.
     pub unmet_cost_delays: Option<CostDelays>,
     /// The cases. Of several symmetric ones there is only one.
     pub cases: Vec<Case>,

@@ -101,9 +101,9 @@ pub(crate) fn action_class<R>(space: &StateSpace<R>, global: &GlobalState, actio
 #[derive(Clone)]
 struct InnerStep {
     class: ActionClass,
-    /// Classes of messages whose numbers change in the step, because rounds are lowered. What has such a class afterwards
-    /// is another message, so that nothing was refused to this one. A message that is never delivered comes to round 0
-    /// and keeps its number from then on.
+    /// Classes of messages whose numbers change in the step, because rounds are lowered. What has such a class
+    /// afterwards is another message, so that nothing was refused to this one. A message that is never delivered comes
+    /// to round 0 and keeps its number from then on.
     renumbered: Vec<ActionClass>,
     step: Step,
     /// The index of the next state.

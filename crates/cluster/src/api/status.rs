@@ -84,8 +84,8 @@ pub struct Status {
     /// How this node's host last delayed it: what was lost then was probably not lost because of another member.
     #[serde(default)]
     pub host: Vec<HostDelay>,
-    /// Whether this node runs at real-time priority with its memory locked; absent if its configuration does not ask for
-    /// that.
+    /// Whether this node runs at real-time priority with its memory locked; absent if its configuration does not ask
+    /// for that.
     #[serde(default)]
     pub realtime: Option<RealtimeStatus>,
 }

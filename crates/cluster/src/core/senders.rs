@@ -6,9 +6,9 @@
 //! votes ([`Message::Voters`]), from a later place in the log than its own. Who has nobody left to tell it needs the
 //! new members in its configuration. Nobody's word brings back who was removed: ids are never used again.
 //!
-//! **Bounds.** A voter raises the term of a node only by so much in a second ([`Arbiter::max_term`]), so that no message
-//! uses up all terms. Lists, names and pieces are bounded where messages are decoded. Other numbers are compared, and never
-//! added to without a bound.
+//! **Bounds.** A voter raises the term of a node only by so much in a second ([`Arbiter::max_term`]), so that no
+//! message uses up all terms. Lists, names and pieces are bounded where messages are decoded. Other numbers are
+//! compared, and never added to without a bound.
 
 use hustings_protocol::Id;
 

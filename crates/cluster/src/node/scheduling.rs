@@ -140,8 +140,8 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the kernel end the process if a thread runs at real-time priority for too long: by SIGXCPU, and a second later by
-/// SIGKILL. A limit that is lower already stays.
+/// Lets the kernel end the process if a thread runs at real-time priority for too long: by SIGXCPU, and a second later
+/// by SIGKILL. A limit that is lower already stays.
 fn limit_run() -> io::Result<()> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let given = getrlimit(Resource::Rttime);

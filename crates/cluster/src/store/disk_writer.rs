@@ -33,8 +33,8 @@ pub(crate) enum SubmitError {
 }
 
 impl DiskWriter {
-    /// Starts the thread. It calls `begin` first. Later it calls `done` with the number up to which all writes are done: those that ask for `sync`,
-    /// and everything before them, are durable.
+    /// Starts the thread. It calls `begin` first. Later it calls `done` with the number up to which all writes are
+    /// done: those that ask for `sync`, and everything before them, are durable.
     ///
     /// After a transient error, such as a full disk, it passes the error to `done` and retries the same writes until
     /// they succeed. After any other error the thread ends.

@@ -160,8 +160,8 @@ impl Handshakes {
         while matches!(self.notified.read(&mut buffer), Ok(count) if count > 0) {}
     }
 
-    /// Takes one connection that was handed back. The others still count as away, so that what is decided about this one
-    /// takes them into account.
+    /// Takes one connection that was handed back. The others still count as away, so that what is decided about this
+    /// one takes them into account.
     fn take_done(&mut self, counters: &mut Counters) -> Option<Stepped> {
         let Done { slot, link, next, bytes } = self.done.try_recv().ok()?;
         counters.bytes_in += bytes.0;

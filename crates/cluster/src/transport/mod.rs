@@ -190,8 +190,8 @@ impl Transport {
         OWN_TOKENS + 3 * members + limits.unauthenticated + MAX_AT_ONCE
     }
 
-    /// Listens, and starts to dial at the first [`Transport::tick`], which is due at once. The range should have as many
-    /// tokens as [`Transport::tokens`] says.
+    /// Listens, and starts to dial at the first [`Transport::tick`], which is due at once. The range should have as
+    /// many tokens as [`Transport::tokens`] says.
     pub(crate) fn bind(
         settings: TransportConfig,
         members: &[Member],

@@ -69,7 +69,8 @@ impl Flooded {
 /// What a flood did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Sent {
-    /// Connections to the ports on which nodes listen for each other. One that is closed is opened again a second later.
+    /// Connections to the ports on which nodes listen for each other. One that is closed is opened again a second
+    /// later.
     pub connections: u64,
     /// How many of them began a handshake.
     pub handshakes: u64,

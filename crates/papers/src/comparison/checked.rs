@@ -16,8 +16,8 @@ const RINGS: [(u32, u32); 4] = [(2, 1), (3, 1), (2, 2), (3, 3)];
 /// A column: its name, its description and its values.
 type Column = (&'static str, &'static str, Vec<i64>);
 
-/// Itai–Rodeh on small rings with FIFO links: whether there are cycles, and whether a fair scheduler can prevent the end
-/// whatever coins show.
+/// Itai–Rodeh on small rings with FIFO links: whether there are cycles, and whether a fair scheduler can prevent the
+/// end whatever coins show.
 pub(super) fn anonymous() -> Result<Vec<Column>, CompareError> {
     let mut columns: [Vec<i64>; 6] = Default::default();
     for (nodes, ids) in RINGS {

@@ -23,7 +23,8 @@ pub(super) const MAX_REQUEST_BYTES: usize = 64 * 1024;
 pub(super) const MAX_WORK_PER_CLIENT: usize = 16;
 /// The most work for all programs in one pass: renewals wait for the pass to end.
 pub(super) const MAX_WORK_PER_PASS: usize = 64;
-/// The most bytes that are read from one program in one pass. A line without an end is no request, and costs time as well.
+/// The most bytes that are read from one program in one pass. A line without an end is no request, and costs time as
+/// well.
 pub(super) const MAX_BYTES_PER_PASS: usize = 2 * MAX_REQUEST_BYTES;
 /// The node reads no further requests of a program that has this many bytes unread.
 pub(super) const UNREAD_SOFT_LIMIT: usize = 256 * 1024;

@@ -371,8 +371,8 @@ fn what_a_failed_attempt_leaves_never_gets_a_name() {
     }
 }
 
-/// It is the same with a blob. Its first piece belongs to a snapshot. The second one cannot be written, nor the copy that
-/// the next write makes of both; what is left of that must not become the blob.
+/// It is the same with a blob. Its first piece belongs to a snapshot. The second one cannot be written, nor the copy
+/// that the next write makes of both; what is left of that must not become the blob.
 #[test]
 fn what_a_failed_copy_of_a_blob_leaves_never_gets_its_name() {
     for (first, second) in (0..8).flat_map(|first| (0..12).map(move |second| (first, second))) {

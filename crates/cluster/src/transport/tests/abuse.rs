@@ -90,7 +90,8 @@ fn members_shake_hands_before_strangers() {
     drop(held);
 }
 
-/// Strangers who send a few bytes at a time, so that there is always more to read, do not keep the thread to themselves.
+/// Strangers who send a few bytes at a time, so that there is always more to read, do not keep the thread to
+/// themselves.
 #[test]
 fn who_drips_waits_for_its_turn() {
     let mut world = single_node(Limits { handshake: TIMEOUT, ..Limits::default() });

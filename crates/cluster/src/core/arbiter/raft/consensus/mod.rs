@@ -32,8 +32,8 @@ const FALLBACK_ELECTION_TICKS: usize = 200;
 const MAX_APPEND_BYTES: u64 = 64 << 10;
 const MAX_APPENDS: usize = 64;
 
-/// By how much others may raise the term of a node, and how often: by an election in every second of a hundred years. Who
-/// does so all the time needs decades to use up all terms.
+/// By how much others may raise the term of a node, and how often: by an election in every second of a hundred years.
+/// Who does so all the time needs decades to use up all terms.
 const MAX_TERM_JUMP: u64 = 1 << 32;
 const TERM_JUMP_INTERVAL: Duration = Duration::from_secs(1);
 
