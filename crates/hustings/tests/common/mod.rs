@@ -26,6 +26,7 @@ pub(crate) fn binary(args: &[&str]) -> Ran {
 /// Runs the real binary. Returns also the most memory that it occupied, in bytes.
 #[cfg(target_os = "linux")]
 #[allow(dead_code, reason = "each test file uses what it needs")]
+#[allow(clippy::zombie_processes, reason = "it is waited for by wait4, which tells its memory")]
 pub(crate) fn binary_with_peak(args: &[&str]) -> (Ran, u64) {
     use std::io::Read;
     use std::process::Stdio;

@@ -235,9 +235,7 @@ mod tests {
         assert_eq!(grants(|grants| grants.seconds = None), never);
         let lost = "run 2, fenced, 10 offices: 3 leases were lost that nobody took, while they were granted";
         assert_eq!(grants(|grants| grants.lapsed = 3), lost);
-        let idle = |change: fn(&mut IdleCost)| {
-            problem_after(|all| all.idle[0].measured.iter_mut().for_each(|cost| change(cost)))
-        };
+        let idle = |change: fn(&mut IdleCost)| problem_after(|all| all.idle[0].measured.iter_mut().for_each(change));
         assert!(idle(|cost| cost.held = 8).ends_with(": 9 held after the cluster was left alone"));
         assert!(idle(|cost| cost.lapsed = 1).ends_with("nobody took, while the cluster was left alone"));
         assert!(problem_after(|all| all.idle[0].measured = None).contains("a node did not answer"));
