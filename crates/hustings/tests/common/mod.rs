@@ -1,6 +1,6 @@
 //! Running command lines from tests.
 
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use hustings::cli::{self, Console};
 
@@ -12,40 +12,39 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-/// Runs the real binary.
-#[allow(dead_code, reason = "each test file uses what it needs")]
-pub(crate) fn binary(args: &[&str]) -> Ran {
-    let ran = Command::new(env!("CARGO_BIN_EXE_hustings")).args(args).output().expect("the binary can be started");
-    Ran {
-        code: ran.status.code().expect("it ends by itself"),
-        out: String::from_utf8(ran.stdout).expect("output is UTF-8"),
-        err: String::from_utf8(ran.stderr).expect("errors are UTF-8"),
+impl Ran {
+    fn of(output: Output) -> Ran {
+        Ran {
+            code: output.status.code().expect("it ends by itself"),
+            out: String::from_utf8(output.stdout).expect("output is UTF-8"),
+            err: String::from_utf8(output.stderr).expect("errors are UTF-8"),
+        }
     }
 }
 
-/// Runs the real binary. Returns also the most memory that it occupied, in bytes.
+/// Runs the real binary.
+#[allow(dead_code, reason = "each test file uses what it needs")]
+pub(crate) fn binary(args: &[&str]) -> Ran {
+    Ran::of(Command::new(env!("CARGO_BIN_EXE_hustings")).args(args).output().expect("the binary can be started"))
+}
+
+/// Runs the real binary, which prints little. Returns also the most memory that it occupied, in bytes. What the system
+/// tells of a process that has ended begins with the memory of the process that started it.
 #[cfg(target_os = "linux")]
 #[allow(dead_code, reason = "each test file uses what it needs")]
-#[allow(clippy::zombie_processes, reason = "it is waited for by wait4, which tells its memory")]
 pub(crate) fn binary_with_peak(args: &[&str]) -> (Ran, u64) {
-    use std::io::Read;
-    use std::process::Stdio;
-
     let mut command = Command::new(env!("CARGO_BIN_EXE_hustings"));
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary can be started");
-    let (mut out, mut err) = (String::new(), String::new());
-    child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("output is UTF-8");
-    child.stderr.take().expect("it is piped").read_to_string(&mut err).expect("errors are UTF-8");
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("it is the id of a process"));
-    let mut status = 0;
-    // SAFETY: all fields are integers, for which zero is a value.
-    let mut usage: nix::libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to values that live until the call returns. Nobody else waits for this child.
-    let waited = unsafe { nix::libc::wait4(pid.as_raw(), &raw mut status, 0, &raw mut usage) };
-    assert!(waited == pid.as_raw() && nix::libc::WIFEXITED(status), "it ends by itself: {status}");
-    let peak = u64::try_from(usage.ru_maxrss).expect("it is not negative") * 1024;
-    (Ran { code: nix::libc::WEXITSTATUS(status), out, err }, peak)
+    let path = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().expect("it can be waited for").is_none() {
+        let status = std::fs::read_to_string(&path).unwrap_or_default();
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak = most.and_then(|most| most.parse::<u64>().ok()).map_or(peak, |most| peak.max(most * 1024));
+        std::thread::yield_now();
+    }
+    (Ran::of(child.wait_with_output().expect("it has ended")), peak)
 }
 
 /// Runs the same inside this process.
