@@ -7,6 +7,7 @@ use super::harness::{TestCluster, config};
 use crate::api::{Base64, Reply, Request};
 use crate::config::Config;
 use crate::member::Role;
+use crate::store::{DiskPosition, KnownDisk};
 use crate::wire::{FollowerHeartbeat, Heartbeat, LeaderHeartbeat, Message, RaftMessage};
 
 const THREE: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
@@ -83,6 +84,18 @@ fn a_voter_confirms_a_poll_of_the_leader_that_it_follows_now() {
     assert!(answers(2, 5));
     assert!(!answers(2, 4), "of an earlier term");
     assert!(!answers(3, 5), "of another node");
+}
+
+/// The disk of a voter that is doubted may have forgotten that it voted in a later term.
+#[test]
+fn a_voter_confirms_no_poll_while_its_disk_is_doubted() {
+    let mut cluster = follower();
+    let reached = DiskPosition { term: 9, log_term: 9, index: 9 };
+    let known = KnownDisk { store_id: 71, incarnation: 5, reached, refused_as: None };
+    cluster.deliver(3, 1, Message::OldDisk(known));
+    assert_eq!((cluster.arbiter_leader(1), cluster.node(1).exit), (None, None), "one of two says so");
+    cluster.deliver(2, 1, Message::PollRequest { term: 5, poll: 7 });
+    assert!(!cluster.node(1).sent.iter().any(|(_, message)| matches!(message, Message::PollResponse { .. })));
 }
 
 #[test]

@@ -337,8 +337,8 @@ impl Arbiter for RaftArbiter {
                 self.polls.handle_request(from, number, &self.consensus, context);
             }
             Message::PollRequest { term, poll } => {
-                let follows = self.consensus.term() == term && self.consensus.leader() == Some(from);
-                if follows {
+                // It comes from the leader that this node follows: see `wire::Sender::Leader`.
+                if self.consensus.term() == term {
                     context.send(from, Message::PollResponse { term, poll });
                 }
             }
