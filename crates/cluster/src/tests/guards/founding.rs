@@ -99,12 +99,15 @@ fn voters_without_a_connection_hear_of_each_other_through_a_relay() {
 }
 
 #[test]
-fn the_log_of_a_guest_says_nothing_of_this_cluster() {
-    let mut cluster = TestCluster::new(vec![config(1, &ROLES)]);
+fn the_log_of_who_does_not_vote_hides_nobody_whom_a_new_cluster_waits_for() {
+    let mut cluster = TestCluster::new(vec![config(1, &[&ROLES[..], &[(4, Role::Observer)]].concat())]);
     let used = DiskPosition { term: 5, log_term: 5, index: 50 };
-    cluster.drive(1, |core, now| core.handle_connected(Id(9), incarnation(9), now));
-    cluster.deliver(9, 1, candidacy(incarnation(9), 79, used));
-    assert_eq!(awaited(&mut cluster), ["n2", "n3"]);
+    // An observer, and a guest.
+    for other in [4, 9] {
+        cluster.drive(1, |core, now| core.handle_connected(Id(other), incarnation(other), now));
+        cluster.deliver(other, 1, candidacy(incarnation(other), 70 + other, used));
+        assert_eq!(awaited(&mut cluster), ["n2", "n3"], "member {other}");
+    }
     cluster.drive(1, |core, now| core.handle_connected(Id(2), incarnation(2), now));
     cluster.deliver(2, 1, candidacy(incarnation(2), 72, used));
     assert_eq!(awaited(&mut cluster), [] as [String; 0], "there is a cluster, which this node waits for");

@@ -97,8 +97,12 @@ fn who_resigned_for_a_holder_without_a_successor_hears_of_the_outcome() {
     cluster.advance_ms(1_000);
     assert!(cluster.token(3, "slow").is_some());
     cluster.request(1, 9, Request::Resign { office: "slow".to_string() });
+    cluster.advance_ms(3_500);
+    assert_eq!(cluster.take_replies(1, 9), [], "nobody was found, so the holder is stopping");
+    let replies = cluster.take_replies(3, 3);
+    assert!(replies.iter().any(|reply| matches!(reply, Reply::Stop { .. })), "{replies:?}");
     // The client does not stop. The request itself would be given up after 8 seconds.
-    cluster.advance_ms(6_500);
+    cluster.advance_ms(3_000);
     let replies = cluster.take_replies(1, 9);
     let [Reply::Error(error)] = &replies[..] else { panic!("{replies:?}") };
     assert!(error.message.contains("not handed over in time"), "{}", error.message);

@@ -79,10 +79,17 @@ fn a_node_that_was_told_so_does_nothing_until_it_has_written_that() {
     cluster.deliver(3, 1, old_disk(OWN_DISK));
     assert_eq!((cluster.node(1).exit, cluster.node(1).disk.refused_as()), (None, Some(1_001)));
     let leader = Some(LeaderHeartbeat { term: 30, commit: 0, round: 1, confirmed: 0 });
-    cluster.deliver(3, 1, Message::Heartbeat(Heartbeat { number: 1, leader, follower: None }));
+    let leads = Message::Heartbeat(Heartbeat { number: 1, leader, follower: None });
+    cluster.deliver(3, 1, leads.clone());
     assert_eq!(cluster.node(1).core.arbiter_leader(), None);
     tell(&mut cluster, 3, old_disk(OWN_DISK));
     assert_eq!(cluster.node(1).exit, None, "the refusal is not durable");
+    // Who said so goes down. Nobody doubts the disk any more, but the node has believed it.
+    cluster.drive(1, |core, now| core.handle_disconnected(Id(3), now));
+    cluster.advance_ms(100);
+    cluster.introduce_blank(3, 1);
+    cluster.deliver(3, 1, leads);
+    assert_eq!(cluster.node(1).core.arbiter_leader(), None);
     cluster.complete_writes(1);
     assert_eq!(cluster.node(1).exit, Some(Exit::OldDisk));
 }
