@@ -48,8 +48,11 @@ fn replace(fake: &Fake) -> Result<Option<std::path::PathBuf>, StoreError> {
 
 /// Everything that may happen to a disk in so many operations, and what a crash loses.
 fn failures(steps: usize) -> impl Iterator<Item = (Fault, Crash)> {
-    let crashes = [Crash::Process, Crash::Power(1), Crash::Power(2), Crash::Everything];
-    (0..=steps).flat_map(Fault::all_at).flat_map(move |fault| crashes.map(|crash| (fault, crash)))
+    let power = (1..=6).map(Crash::Power);
+    let crashes: Vec<Crash> = [Crash::Process, Crash::Everything].into_iter().chain(power).collect();
+    (0..=steps)
+        .flat_map(Fault::all_at)
+        .flat_map(move |fault| crashes.clone().into_iter().map(move |crash| (fault, crash)))
 }
 
 fn replaced() -> Model {
