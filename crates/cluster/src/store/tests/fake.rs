@@ -203,6 +203,11 @@ impl Fake {
         self.inner().keeps_cache = true;
     }
 
+    /// The kernel writes files by itself, cannot, and considers them written. It reports that to nobody.
+    pub(crate) fn fail_in_background(&self) {
+        self.inner().inodes.iter_mut().for_each(|inode| inode.lost.append(&mut inode.dirty));
+    }
+
     /// How many file operations there were since a fault was last set.
     pub(crate) fn steps(&self) -> usize {
         self.inner().steps

@@ -101,6 +101,19 @@ impl Run {
         })
     }
 
+    /// A blob that is not durable, beside a durable entry of this size.
+    fn with_unsynced_blob(size: usize) -> (Fake, Run) {
+        let mut run = Run::new().expect("nothing fails yet");
+        let mut entry = run.prepare(&Op::Append { dropped: 0, count: 1, size }, true);
+        entry.blobs = run.prepare_piece(true).blobs;
+        run.after.pop();
+        entry.number = 1;
+        run.number = 1;
+        run.store.iter_mut().for_each(|store| store.write_all(&[entry.clone()]).expect("nothing fails yet"));
+        run.acknowledged = 1;
+        (run.fake.clone(), run)
+    }
+
     /// Takes all steps. In the end the disk works, and everything is written.
     fn take(mut self, steps: &[Step]) -> Result<Run, String> {
         for step in steps {
@@ -414,6 +427,31 @@ fn a_log_of_which_a_sync_failed_is_not_used_again_even_if_a_re_read_finds_everyt
     fake.crash(Crash::Everything);
     let (_, recovered) = fake.open(&owner()).expect("nothing is damaged");
     assert!(Model::of(&recovered.storage) == model, "an acknowledged write is lost");
+}
+
+/// The same with a blob, when a long log is rewritten after a write. A re-read finds everything, so that log stays.
+#[test]
+fn a_blob_of_which_a_sync_failed_is_written_again_even_if_a_re_read_finds_everything() {
+    let (fake, mut run) = Run::with_unsynced_blob(4_500_000);
+    fake.keep_cache();
+    fake.set_fault(Some(Fault::once(0, false)));
+    run.store.iter_mut().for_each(Store::maintain);
+    fake.set_fault(None);
+    run.take(&[Step::Write(Op::Compact { kept: 0 }, true)]).expect("the snapshot waits for the blob");
+}
+
+/// What the disk could not write when a write of the log failed may include a blob. Its own sync need not say so.
+#[test]
+fn a_blob_that_is_not_durable_is_written_again_after_any_failure() {
+    let (fake, run) = Run::with_unsynced_blob(100);
+    fake.fail_in_background();
+    let story = [
+        Step::Fail(Fault::once(0, false)),
+        Step::Write(Op::Vote, true),
+        Step::Heal,
+        Step::Write(Op::Compact { kept: 0 }, true),
+    ];
+    run.take(&story).expect("the snapshot waits for the blob");
 }
 
 #[test]
