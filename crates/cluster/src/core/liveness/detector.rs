@@ -8,6 +8,9 @@ use crate::timing::Timing;
 
 /// The weight of a new interval in the running averages is one over this.
 const GAIN_DIVISOR: i64 = 16;
+/// Heartbeats that arrive within this time were waiting together, somewhere on their way: after this node or a link was
+/// paused. When they were sent is not known.
+const TOGETHER: Duration = Duration::from_millis(1);
 /// The timeout is this many mean deviations above the mean interval.
 const DEVIATIONS: i64 = 8;
 
@@ -31,7 +34,11 @@ impl FailureDetector {
 
     /// A heartbeat arrived: updates the statistics.
     pub(crate) fn record_heartbeat(&mut self, now: Timestamp) {
-        let interval = now.since(self.last_contact).as_nanos().min(60_000_000_000) as i64;
+        let interval = now.since(self.last_contact);
+        if interval < TOGETHER {
+            return self.record_contact(now);
+        }
+        let interval = interval.as_nanos().min(60_000_000_000) as i64;
         let error = interval - self.mean;
         self.mean += error / GAIN_DIVISOR;
         self.deviation += (error.abs() - self.deviation) / GAIN_DIVISOR;
@@ -96,6 +103,11 @@ mod tests {
         let slow = after([900; 200]);
         assert!(slow >= Duration::from_millis(900) && slow < timing.silence_ceiling, "{slow:?}");
         assert_eq!(after([5000; 3]), timing.silence_ceiling);
+    }
+
+    #[test]
+    fn heartbeats_that_arrive_together_are_not_irregular() {
+        assert_eq!(after([50; 20].into_iter().chain([0; 14])), Timing::default().silence_floor);
     }
 
     #[test]
