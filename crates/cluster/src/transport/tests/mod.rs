@@ -121,13 +121,19 @@ impl World {
     /// Nodes that are all connected.
     pub(super) fn connected(count: usize, limits: Limits) -> World {
         let mut world = World::new(count, limits);
-        world.until("everybody is connected", |world| world.all_connected());
+        world.until("everybody is connected", World::is_settled);
         world
     }
 
     pub(super) fn all_connected(&self) -> bool {
         let ids = 1..=self.nodes.len() as u64;
         ids.clone().all(|one| ids.clone().all(|other| one == other || self.node(one).is_up(other)))
+    }
+
+    /// Whether all are connected, and nothing is left of a second connection that a pair has begun at the same time.
+    pub(super) fn is_settled(&mut self) -> bool {
+        let others = self.nodes.len() - 1;
+        self.all_connected() && self.nodes.iter().flatten().all(|node| node.links() == others)
     }
 
     pub(super) fn members(&self) -> Vec<Member> {

@@ -58,10 +58,6 @@ fn assert_one_connection(world: &World) {
     assert_ne!(ends[0].dialled, ends[1].dialled, "{}", world.picture());
 }
 
-fn settled(world: &mut World) -> bool {
-    world.all_connected() && world.node(1).links() == 1 && world.node(2).links() == 1
-}
-
 #[test]
 fn simultaneous_dials_keep_the_connection_of_the_smaller_id() {
     let mut crossed = 0;
@@ -72,7 +68,7 @@ fn simultaneous_dials_keep_the_connection_of_the_smaller_id() {
         for node in world.nodes.iter_mut().flatten() {
             node.transport.tick(now, &mut node.events);
         }
-        world.until("one connection", settled);
+        world.until("one connection", World::is_settled);
         assert!(world.send(1, 2, &round.to_le_bytes()) && world.send(2, 1, &round.to_le_bytes()));
         world.until("both hear", |world| {
             world.node(1).received(2) == [&round.to_le_bytes()] && world.node(2).received(1) == [&round.to_le_bytes()]
@@ -94,7 +90,7 @@ fn any_order_of_events_ends_with_one_connection() {
         let mut world = World::new(2, Limits::default());
         world.rng = Some(seed * 0x9e37_79b9);
         for _ in 0..4 {
-            world.until("one connection", settled);
+            world.until("one connection", World::is_settled);
             assert_one_connection(&world);
             // One end or both give it up, some passes apart.
             for id in [1, 2] {
@@ -105,7 +101,7 @@ fn any_order_of_events_ends_with_one_connection() {
                 }
             }
         }
-        world.until("one connection", settled);
+        world.until("one connection", World::is_settled);
         world.rng = None;
         world.until("all events are handled", |world| world.nodes.iter().flatten().all(|node| node.waiting.is_empty()));
         let before = world.node(1).ups_and_downs(2);
@@ -128,6 +124,7 @@ fn a_restarted_peer_reconnects_at_once_with_a_new_incarnation() {
         let begun = world.clock.now();
         world.until("it is up again", |world| world.all_connected());
         let took = world.clock.now().since(begun);
+        world.until("nothing else is left", World::is_settled);
         assert!(took < Duration::from_millis(100), "{took:?}");
         let life_of = |event: &Event| if let Event::Up { incarnation, .. } = event { Some(*incarnation) } else { None };
         let incarnations: Vec<_> = world.node(1).events.iter().filter_map(life_of).collect();
