@@ -6,9 +6,10 @@
 //! entry continues is garbage, and removed after the next snapshot.
 //!
 //! After a failure the files that were not durable are not believed: each is written again under another name, made
-//! durable with that name and renamed, so that what a snapshot refers to is there meanwhile.
+//! durable with that name and renamed, so that what a snapshot refers to is there meanwhile. It is the same with a file
+//! of an earlier process when it is first written to: its name may be in the kernel's cache alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -106,6 +107,8 @@ pub(super) fn contain(found: &Blobs, expected: &Blobs) -> bool {
 pub(super) struct BlobFiles {
     unsynced: BTreeMap<u64, Unsynced>,
     unsynced_bytes: usize,
+    /// Files of an earlier process that this one has not written to.
+    found: BTreeSet<u64>,
     /// Whether files were created since the folder was last synced.
     has_new_names: bool,
     /// What to remove when the current write is durable.
@@ -121,14 +124,23 @@ enum Unsynced {
 }
 
 impl BlobFiles {
+    /// The files of a store that was opened.
+    pub(super) fn found(state: &State) -> Self {
+        BlobFiles { found: state.blobs.keys().copied().collect(), ..BlobFiles::default() }
+    }
+
     /// Notes a change that is part of `state` already. Nothing is written yet.
     pub(super) fn note(&mut self, write: &BlobWrite) {
         match write {
             BlobWrite::Piece { blob, index, data } => {
                 self.unsynced_bytes += data.len();
                 let index = *index as usize;
-                if let Unsynced::Written(_, next) = self.unsynced.entry(*blob).or_insert(Unsynced::Written(None, index))
-                {
+                let first = match self.found.remove(blob) {
+                    // The process that created it may have ended after the folder's sync failed.
+                    true => Unsynced::Suspect,
+                    false => Unsynced::Written(None, index),
+                };
+                if let Unsynced::Written(_, next) = self.unsynced.entry(*blob).or_insert(first) {
                     *next = index.min(*next);
                 }
             }
@@ -138,7 +150,7 @@ impl BlobFiles {
 
     /// Notes that no blob of `state` may be on this disk.
     pub(super) fn note_all(&mut self, state: &State) {
-        self.unsynced.extend(state.blobs.keys().map(|blob| (*blob, Unsynced::Written(None, 0))));
+        self.unsynced.extend(state.blobs.keys().map(|blob| (*blob, Unsynced::Suspect)));
     }
 
     /// Believes nothing about files that are not durable.

@@ -1,4 +1,4 @@
-//! The header: a small file, written once, that identifies the store.
+//! The header: a small file that identifies the store and never changes.
 
 use std::fmt;
 use std::path::Path;

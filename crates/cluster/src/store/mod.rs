@@ -1,7 +1,7 @@
 //! The persistent state of a node: its vote, its log, its snapshot, and the states of offices.
 //!
 //! A `Store` owns a folder with three files and the blobs. `lock` keeps a second process out. `header` identifies the
-//! store and is written once. `log` contains everything else, except for large values, which are files of their own
+//! store and never changes. `log` contains everything else, except for large values, which are files of their own
 //! (`blobs`). A `DiskWriter` is a store on a thread of its own. A [`RaftStorage`]
 //! is the same state in memory, from which the raft library reads.
 //!
@@ -26,7 +26,8 @@
 //! 3. **The name before the acknowledgement**, and before anything is appended: else the batch would be in a file
 //!    that a crash removes.
 //! 4. **The acknowledgement before what became superfluous is removed**: blobs to which only older snapshots refer.
-//! 5. **The header gets its name last**, when a log exists that belongs to it. It is never written again.
+//! 5. **The header gets its name last**, when a log exists that belongs to it. A start writes it again: the name may be
+//!    in the kernel's cache alone, if the folder's sync failed in an earlier process.
 //!
 //! # Failures
 //!

@@ -61,27 +61,31 @@ fn missing(folder: &Path, name: &str, expected: &str) -> StoreError {
 
 fn create(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
     let identity = Identity::new(owner, files.random().map_err(StoreError::io("generate an id for", folder))?);
-    let new_header = folder.join(NEW_HEADER);
-    let mut header = files.create(NEW_HEADER).map_err(StoreError::io("create", &new_header))?;
-    header.write_at(0, &identity.encode()?).map_err(StoreError::io("write", &new_header))?;
-    header.sync().map_err(StoreError::io("sync", &new_header))?;
-    files.sync().map_err(StoreError::io("sync", folder))?;
-    let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), State::default());
-    store.rewrite()?;
-    store.files.rename(NEW_HEADER, HEADER).map_err(StoreError::io("rename", &new_header))?;
-    store.files.sync().map_err(StoreError::io("sync", folder))?;
-    let recovered = Recovered { storage: RaftStorage::new(State::default()), identity, is_new: true, torn_at: None };
-    Ok((store, recovered))
+    let state = State::default();
+    let store = write_anew(files, folder, &identity, &state)?;
+    Ok((store, Recovered { storage: RaftStorage::new(state), identity, is_new: true, torn_at: None }))
 }
 
 fn reopen(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
     let Contents { identity, state, torn_at } = load(&*files, folder)?;
     identity.check_owner(folder, owner)?;
-    let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), state.clone());
-    // The data that was read may exist only in the page cache, or be what a failed sync left there, so nothing may rely
-    // on it before it is durable. Rewriting also removes a torn batch and an unfinished new file.
-    store.rewrite()?;
+    let store = write_anew(files, folder, &identity, &state)?;
     Ok((store, Recovered { storage: RaftStorage::new(state), identity, is_new: false, torn_at }))
+}
+
+/// Writes header and log to new files. What was read may exist only in the page cache, or be what a failed sync left
+/// there, so nothing may rely on it before it is durable. That also removes a torn batch and unfinished new files.
+fn write_anew(files: Box<dyn Files>, folder: &Path, identity: &Identity, state: &State) -> Result<Store, StoreError> {
+    let new_header = folder.join(NEW_HEADER);
+    let mut header = files.create(NEW_HEADER).map_err(StoreError::io("create", &new_header))?;
+    header.write_at(0, &identity.encode()?).map_err(StoreError::io("write", &new_header))?;
+    header.sync().map_err(StoreError::io("sync", &new_header))?;
+    files.sync().map_err(StoreError::io("sync", folder))?;
+    let mut store = Store::new(files, folder.to_path_buf(), identity.clone(), state.clone());
+    store.rewrite()?;
+    store.files.rename(NEW_HEADER, HEADER).map_err(StoreError::io("rename", &new_header))?;
+    store.files.sync().map_err(StoreError::io("sync", folder))?;
+    Ok(store)
 }
 
 /// The contents of a store's files.

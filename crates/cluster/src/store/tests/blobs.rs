@@ -86,3 +86,36 @@ fn a_snapshot_never_refers_to_blobs_that_a_crash_has_lost() {
         }
     }
 }
+
+/// The sync for the name of a blob fails, and the process ends. The next one finds the name in the kernel's cache.
+#[test]
+fn a_blob_whose_name_an_earlier_process_could_not_make_durable_is_there() {
+    let steps = {
+        let fake = Fake::new();
+        fake.set_fault(None);
+        run(&fake).expect("nothing fails");
+        fake.steps()
+    };
+    let mut ended = 0;
+    for (step, crash) in (0..steps).flat_map(|step| [(step, Crash::Power(1)), (step, Crash::Everything)]) {
+        let fake = Fake::new();
+        let (mut store, _) = fake.open(&owner()).expect("nothing fails yet");
+        fake.set_fault(Some(Fault::once(step, false)));
+        let writes = writes();
+        let done = writes.iter().take_while(|write| store.write(write).is_ok()).count();
+        drop(store);
+        fake.crash(Crash::Process);
+        ended += usize::from(done < writes.len());
+        // It applies its entries again.
+        let (mut store, recovered) = fake.open(&owner()).expect("the cache has everything");
+        if recovered.storage.latest_snapshot().get_metadata().index == 0 && recovered.storage.len() == 3 {
+            for write in &writes[1..] {
+                store.write(write).expect("the disk works again");
+            }
+        }
+        drop(store);
+        fake.crash(crash);
+        check(&fake, &format!("step {step}, {crash:?}"));
+    }
+    assert!(ended > 20, "{ended}");
+}

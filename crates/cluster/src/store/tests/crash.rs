@@ -105,6 +105,29 @@ fn an_unfinished_store_counts_as_new() {
     }
 }
 
+/// The kernel's cache may have names that a failed sync of the folder has lost.
+#[test]
+fn a_store_that_could_not_be_created_at_once_loses_nothing() {
+    for (step, done) in (0..steps(&[])).flat_map(|step| [(step, false), (step, true)]) {
+        for crash in CRASHES {
+            let fake = Fake::new();
+            let case = format!("step {step}, done {done}, {crash:?}");
+            fake.set_fault(Some(Fault::once(step, done)));
+            if fake.open(&owner()).is_ok() {
+                continue;
+            }
+            fake.crash(Crash::Process);
+            let (mut store, _) = fake.open(&owner()).unwrap_or_else(|error| panic!("{case}: {error}"));
+            let mut expected = Expected { after: vec![Model::default()], acknowledged: 0 };
+            expected.run_ops(&mut store, &script(), 0);
+            assert!(expected.acknowledged > 0, "{case}");
+            drop(store);
+            fake.crash(crash);
+            expected.check(&fake, &case);
+        }
+    }
+}
+
 #[test]
 fn a_transient_error_leaves_no_gap() {
     for step in 0..steps(&script()) {

@@ -133,7 +133,7 @@ impl Change {
 struct Inner {
     inodes: Vec<Inode>,
     names: Names,
-    /// The names at the last sync of the folder, and the changes since.
+    /// The names that a crash leaves, and the changes since the folder was last synced. A failed sync loses them.
     durable_names: Names,
     changes: Vec<Change>,
     steps: usize,
@@ -298,6 +298,11 @@ impl Fake {
 }
 
 impl Inner {
+    /// A process that dies in a sync leaves everything to the kernel.
+    fn is_dead(&self) -> bool {
+        self.fault.is_some_and(|fault| fault.lasts && fault.of == Operations::All)
+    }
+
     fn read(&self, name: &str) -> Option<Vec<u8>> {
         let inode = &self.inodes[*self.names.get(name)?];
         Some(if self.keeps_cache { inode.now.clone() } else { inode.read() })
@@ -382,12 +387,16 @@ impl Files for Fake {
         Ok(u128::from(SplitMix64::new(inner.stores).next_u64()) << 60)
     }
 
+    /// After a failed sync the kernel considers all names durable.
     fn sync(&self) -> io::Result<()> {
         let (go, result) = self.step("sync of the folder", Operations::Syncing);
+        let mut inner = self.inner();
+        if !go && inner.is_dead() {
+            return result;
+        }
+        let changes = std::mem::take(&mut inner.changes);
         if go {
-            let mut inner = self.inner();
-            inner.durable_names = inner.names.clone();
-            inner.changes.clear();
+            changes.iter().for_each(|change| change.apply(&mut inner.durable_names));
         }
         result
     }
@@ -434,8 +443,7 @@ impl Handle for Open {
         let (go, result) = self.folder.step("sync", Operations::Syncing);
         let mut inner = self.folder.inner();
         inner.syncs += 1;
-        // A process that dies in a sync leaves everything to the kernel.
-        let is_dead = inner.fault.is_some_and(|fault| fault.lasts && fault.of == Operations::All);
+        let is_dead = inner.is_dead();
         let inode = &mut inner.inodes[self.inode];
         if go {
             inode.durable.resize(inode.now.len(), 0);
