@@ -15,12 +15,18 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const LIST: &str = "crates/cluster/mutants.toml";
 /// Selects an edit by its number in the list, counted from 1.
 const SWITCH: &str = "HUSTINGS_MUTANT";
+/// How long the tests of one mutant may take without an edit.
+const LONGEST_TEST: Duration = Duration::from_mins(15);
+/// With an edit they may take this many times as long, and a bit: they may wait for what never comes.
+const PATIENCE: u32 = 4;
+const SLACK: Duration = Duration::from_mins(1);
 /// How much of a failed build is printed.
 const SHOWN_LINES: usize = 40;
 
@@ -62,24 +68,26 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     let tree = root.join("target/mutants/tree");
     copy_sources(root, &tree, &switched_files(root, &mutants)?)?;
     let mut programs: BTreeMap<(&str, &str), PathBuf> = BTreeMap::new();
-    let mut broken = BTreeSet::new();
+    let (mut broken, mut limits) = (BTreeSet::new(), BTreeMap::new());
     for test in mutants.iter().map(|mutant| &mutant.test).collect::<BTreeSet<_>>() {
         println!("without an edit: {}", test.describe());
         let program = match programs.entry((&test.package, &test.target)) {
             Entry::Occupied(built) => built.into_mut(),
             Entry::Vacant(new) => new.insert(test.build(&tree)?),
         };
-        if !test.passes(&tree, program, None)? {
+        let began = Instant::now();
+        if !test.passes(&tree, program, None, LONGEST_TEST)? {
             println!("    FAILS without any edit, so it cannot judge one");
             broken.insert(test);
         }
+        limits.insert(test, PATIENCE * began.elapsed() + SLACK);
     }
     let (judged, unjudged): (Vec<&Mutant>, Vec<&Mutant>) =
         mutants.iter().partition(|mutant| !broken.contains(&mutant.test));
     let survived = try_all(&judged, |mutant| {
         let began = Instant::now();
         let program = &programs[&(mutant.test.package.as_str(), mutant.test.target.as_str())];
-        let passes = mutant.test.passes(&tree, program, Some(mutant.number))?;
+        let passes = mutant.test.passes(&tree, program, Some(mutant.number), limits[&mutant.test])?;
         let outcome = if passes { "SURVIVED" } else { "noticed" };
         println!("{:>3} {outcome:<8} {} ({} s)", mutant.number, mutant.name, began.elapsed().as_secs());
         Ok(passes)
@@ -237,16 +245,27 @@ impl Test {
         tree.join("crates").join(self.package.strip_prefix("hustings-").unwrap_or(&self.package))
     }
 
-    /// Whether the tests pass with this edit, or without any.
-    fn passes(&self, tree: &Path, program: &Path, mutant: Option<usize>) -> Result<bool, String> {
+    /// Whether the tests pass with this edit, or without any. Tests that do not end within the limit do not pass.
+    fn passes(&self, tree: &Path, program: &Path, mutant: Option<usize>, limit: Duration) -> Result<bool, String> {
+        let end = Instant::now() + limit;
         let mut command = Command::new(program);
         command.arg(&self.filter).current_dir(self.folder(tree)).env_remove(SWITCH);
         mutant.iter().for_each(|number| _ = command.env(SWITCH, number.to_string()));
         let error = |error| format!("{}: {error}", program.display());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(error)?;
         let stdout = child.stdout.take().expect("it is piped");
-        for line in BufReader::new(stdout).lines() {
-            let line = line.map_err(error)?;
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| sender.send(line)));
+        loop {
+            let line = match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => line.map_err(error)?,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    child.kill().and_then(|()| child.wait()).map_err(error)?;
+                    println!("    did not end within {} s", limit.as_secs());
+                    return Ok(false);
+                }
+            };
             if line == "running 0 tests" {
                 return Err(format!("{}: there is no such test", self.describe()));
             }
