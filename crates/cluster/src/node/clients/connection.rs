@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use mio::Registry;
 use mio::net::UnixStream;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::ClientEvent;
@@ -93,6 +94,13 @@ impl Client {
                 break;
             }
             let Some(line) = self.next_line(&mut allowance, disposer) else { break };
+            // Whoever waits no longer may have done something else meanwhile: a node that was frozen must not carry out
+            // an old `pause` after a `resume` elsewhere.
+            if self.is_gone() {
+                self.input.clear();
+                (self.ended, self.readable) = (true, false);
+                break;
+            }
             self.heard_at = now;
             let request = read_request(&line);
             budget = budget.saturating_sub(request.as_ref().map_or(1, |request| work_of(request.effort())));
@@ -116,6 +124,12 @@ impl Client {
         }
         // Who sends that much has had its share, whatever it was.
         if allowance == 0 { budget.min(reserved) } else { budget }
+    }
+
+    /// Whether nobody can read a reply any more. A program that has only finished sending still can.
+    fn is_gone(&self) -> bool {
+        let mut polled = [PollFd::new(&self.stream, PollFlags::empty())];
+        poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::HUP)
     }
 
     /// The next complete line, without its end. Reads no more than `allowance` for it.

@@ -288,6 +288,24 @@ fn a_client_that_shuts_down_its_write_side_stays_while_it_is_owed_a_reply() {
     assert!(line.contains("done"), "{line}");
 }
 
+/// The node may have been frozen. Meanwhile the program gave up, and did something else.
+#[test]
+fn what_a_program_asked_that_has_gone_is_not_carried_out() {
+    let mut harness = Harness::open();
+    for has_been_accepted in [false, true] {
+        let mut program = harness.connect();
+        if has_been_accepted {
+            while harness.clients.count() == 0 {
+                harness.pass(TIMEOUT);
+            }
+        }
+        program.write_all(b"{\"type\":\"pause\"}\n{\"type\":\"pause\"}\n").expect("that fits into the socket");
+        drop(program);
+        let events = harness.events();
+        assert!(matches!(events[..], [ClientEvent::Disconnected(_)]), "{events:?}");
+    }
+}
+
 #[test]
 fn who_may_not_operate_the_cluster_displaces_nobody() {
     let mut harness = Harness::open();
