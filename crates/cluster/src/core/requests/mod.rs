@@ -280,6 +280,7 @@ impl Requests {
         let has_quorum = known.has_recent_quorum(context);
         self.watchers.set_quorum(has_quorum);
         if self.watchers.publish_outdated(known, context) && !self.reads.has_watchers() {
+            self.watchers.begin_read();
             self.begin_read(Reader::Watchers, known, context);
         }
         self.confirm_reads(known, context);
@@ -325,6 +326,9 @@ impl Requests {
 
     /// Answers a client that asked, or all watchers.
     fn answer(&mut self, reader: Reader, is_confirmed: bool, known: &Known<'_>, context: &mut Context<'_>) {
+        if let Reader::Client(client, Request::Watch { .. }) = &reader {
+            self.watchers.admit(*client);
+        }
         match reader {
             Reader::Client(client, Request::Status) => {
                 let status = status::status(is_confirmed, known, context);

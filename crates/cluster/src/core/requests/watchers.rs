@@ -34,6 +34,9 @@ pub(super) struct Watchers {
     is_everything_marked: bool,
     /// Changed offices that wait for confirmation.
     unconfirmed: BTreeSet<OfficeName>,
+    /// The clients that began to watch after the pending confirmation was asked for. It may be older than their request,
+    /// so it tells them nothing. A read of their own does.
+    joined: BTreeSet<ClientId>,
     has_quorum: bool,
 }
 
@@ -52,6 +55,7 @@ impl Watchers {
         let Some(office) = office else {
             self.is_everything_marked |= self.of_everything.is_empty();
             self.of_everything.insert(client);
+            self.joined.insert(client);
             return Ok(());
         };
         let limit = context.settings.limits.watches;
@@ -63,6 +67,7 @@ impl Watchers {
             );
             return Err(refusal("too-many", message));
         }
+        self.joined.insert(client);
         let office = OfficeName::from(office);
         self.offices_of.entry(client).or_default().insert(office.clone());
         self.clients_of.entry(office.clone()).or_default().insert(client);
@@ -70,7 +75,13 @@ impl Watchers {
         Ok(())
     }
 
+    /// The read for a client that began to watch is answered.
+    pub(super) fn admit(&mut self, client: ClientId) {
+        self.joined.remove(&client);
+    }
+
     pub(super) fn remove(&mut self, client: ClientId) {
+        self.joined.remove(&client);
         let (of_everything, by_name) = (self.of_everything.remove(&client), self.offices_of.remove(&client));
         if !of_everything && by_name.is_none() {
             return;
@@ -156,6 +167,11 @@ impl Watchers {
         !self.unconfirmed.is_empty()
     }
 
+    /// A confirmation is asked for.
+    pub(super) fn begin_read(&mut self) {
+        self.joined.clear();
+    }
+
     /// Publishes the offices that waited for confirmation.
     pub(super) fn publish_confirmed(&mut self, is_confirmed: bool, known: &Known<'_>, context: &mut Context<'_>) {
         for office in std::mem::take(&mut self.unconfirmed) {
@@ -184,7 +200,8 @@ impl Watchers {
         let status = status::office_status(&office, is_confirmed, known, context);
         let by_name = self.clients_of.get(&office).into_iter().flatten();
         let by_name_only = by_name.filter(|client| !self.of_everything.contains(client));
-        for client in self.of_everything.iter().chain(by_name_only) {
+        let is_told = |client: &&ClientId| !is_confirmed || !self.joined.contains(client);
+        for client in self.of_everything.iter().chain(by_name_only).filter(is_told) {
             context.push(office_reply(*client, status.clone()));
         }
         self.published.insert(office, state);

@@ -1,8 +1,11 @@
 //! Clients are told of the offices that they watch: of each change once, and of no other office.
 
+use hustings_protocol::Id;
+
 use super::harness::{TestCluster, config};
 use crate::api::{Reply, Request};
 use crate::member::Role;
+use crate::wire::Message;
 
 const THREE: [(u64, Role); 3] = [(1, Role::Elector), (2, Role::Elector), (3, Role::Elector)];
 
@@ -73,6 +76,43 @@ fn a_client_whose_first_state_was_not_confirmed_is_told_when_it_is() {
         cluster.advance_ms(300);
         assert_eq!(is_current(&mut cluster, 9), Some(true), "{former:?} {later:?}");
     }
+}
+
+/// The confirmation that others wait for may be older than its request.
+#[test]
+fn a_client_that_begins_to_watch_while_others_wait_is_told_by_a_read_of_its_own() {
+    for office in [Some("job"), None] {
+        let mut cluster = TestCluster::new([1, 2, 3].map(|node| config(node, &THREE)).to_vec());
+        cluster.advance_ms(1_000);
+        let leader = cluster.arbiter_leader(1).expect("there is one");
+        let node = 1 + leader % 3;
+        cluster.campaign(node, 2, "job", None);
+        cluster.request(node, 8, Request::Watch { office: Some("job".to_string()) });
+        cluster.advance_ms(500);
+        cluster.take_replies(node, 8);
+        cluster.lost_reads = true;
+        cluster.node(leader).sent.clear();
+        cluster.request(node, 2, Request::Withdraw { office: "job".to_string() });
+        cluster.advance_ms(5);
+        let sent = std::mem::take(&mut cluster.node(leader).sent);
+        let mut answers = sent
+            .into_iter()
+            .filter(|(to, message)| *to == Id(node) && matches!(message, Message::ReadIndexResponse { .. }));
+        let (_, answer) = answers.next_back().expect("the node has asked, because one watches");
+        cluster.request(node, 9, Request::Watch { office: office.map(str::to_string) });
+        cluster.deliver(leader, node, answer);
+        assert!(cluster.take_replies(node, 8).iter().any(is_vacant), "who watched before is told");
+        let told = cluster.take_replies(node, 9);
+        assert!(told.is_empty(), "{office:?}: {told:?}");
+        cluster.lost_reads = false;
+        cluster.advance_ms(300);
+        let told = cluster.take_replies(node, 9);
+        assert_eq!(told.iter().filter(|reply| is_vacant(reply)).count(), 1, "{office:?}: {told:?}");
+    }
+}
+
+fn is_vacant(reply: &Reply) -> bool {
+    matches!(reply, Reply::Office(status) if status.office == "job" && status.holder.is_none() && status.current)
 }
 
 /// What a client of the second node was last told of `job`.
