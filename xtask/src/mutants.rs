@@ -1,7 +1,7 @@
 //! Takes out one guard at a time, and checks that a test fails without it.
 //!
 //! The edits are listed in `crates/cluster/mutants.toml`, each with the tests that must notice it. All of them are made
-//! at once, in a copy of the sources, each behind a switch: the environment variable `HUSTINGS_MUTANT` selects the one
+//! at once, in a copy of the sources, each behind a switch: the environment variable `MUTANT` selects the one
 //! that takes effect. So the copy is built once, not once for every edit. Without the variable, the same tests must
 //! pass there.
 
@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 const LIST: &str = "crates/cluster/mutants.toml";
 /// Selects an edit by its number in the list, counted from 1.
-const SWITCH: &str = "HUSTINGS_MUTANT";
+/// Not `HUSTINGS_…`: tests start programs without those.
+const SWITCH: &str = "MUTANT";
 /// How long the tests of one mutant may take without an edit.
 const LONGEST_TEST: Duration = Duration::from_mins(15);
 /// With an edit they may take this many times as long, and a bit: they may wait for what never comes.
