@@ -49,7 +49,8 @@ pub(crate) struct CheckArgs {
     initiators: Option<Initiators>,
 
     /// What links do, separated by commas: fifo | unordered | lossy:K (at most K messages are lost) | duplicating:K (at
-    /// most K messages are delivered twice) [default: what the algorithm needs].
+    /// most K messages are delivered twice) [default: what the algorithm needs; lossy and duplicating links keep the
+    /// order unless `unordered` is named].
     #[arg(long, value_name = "LINKS", value_parser = read(Links::from_str), help_heading = "What may happen")]
     channels: Option<Links>,
     /// When timers fire: free (at any time) | bounded:T (exactly when due, and messages take at most T ticks) | patient
