@@ -91,6 +91,15 @@ fn datley() {
             assert_eq!(finding.reasons.iter().map(|reason| reason.amount).collect::<Vec<_>>(), [Some(1.0)]);
         }
     }
+    // The checker has a counterexample, and without a revival there is none.
+    for (claim, verdict) in [
+        ("the algorithm guarantees correctness and robustness", Verdict::No),
+        ("all live processes agree on the coordinator, in a synchronous", Verdict::Yes),
+    ] {
+        let compared = comparison.items.iter().find(|compared| compared.item.id == "correctness").unwrap();
+        let found = compared.findings.iter().find(|finding| finding.label.starts_with(claim)).unwrap();
+        assert_eq!(found.verdict, verdict, "{claim}");
+    }
 }
 
 /// The known misprints and contradictions are found.

@@ -1,9 +1,10 @@
-//! A table from the model checker: what all executions of an anonymous ring have in common.
+//! Tables from the model checker: what all executions of small networks have in common.
 
 use std::sync::atomic::AtomicBool;
 
 use hustings_check::{
-    Channels, CheckRequest, ExploreOptions, Limits, MaxMessages, Property, Report, Subject, Verdict, cases, explore,
+    Channels, CheckRequest, ExploreOptions, FaultBudget, Limits, MaxMessages, Property, Report, Subject, Timing,
+    Verdict, cases, explore,
 };
 use hustings_elections::Catalogue;
 use hustings_sim::simulate::ElectionSpec;
@@ -21,19 +22,15 @@ type Column = (&'static str, &'static str, Vec<i64>);
 pub(super) fn anonymous() -> Result<Vec<Column>, CompareError> {
     let mut columns: [Vec<i64>; 6] = Default::default();
     for (nodes, ids) in RINGS {
-        let report = check(nodes, ids)?;
-        let is_violated = |property| {
-            let verdicts = report.cases.iter().filter_map(|case| case.findings.of(property));
-            i64::from(verdicts.max() == Some(Verdict::Violated))
-        };
-        let states = report.cases.iter().map(|case| case.findings.states as i64).sum();
+        let request = CheckRequest { channels: Some(Channels::Fifo), ..CheckRequest::default() };
+        let report = check("check-anonymous", "itai-rodeh", &format!("ids={ids}"), nodes, request)?;
         let row = [
             i64::from(nodes),
             i64::from(ids),
             i64::from(ids > 1),
-            is_violated(Property::Termination),
+            is_violated(&report, Property::Termination),
             i64::from(report.max_messages() == MaxMessages::Unbounded),
-            states,
+            states(&report),
         ];
         columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
     }
@@ -48,11 +45,56 @@ pub(super) fn anonymous() -> Result<Vec<Column>, CompareError> {
     Ok(heads.into_iter().zip(columns).map(|((name, about), values)| (name, about, values)).collect())
 }
 
-fn check(nodes: u32, ids: u32) -> Result<Report, CompareError> {
-    let wrong = |problem: &dyn std::fmt::Display| CompareError::new("check-anonymous", problem);
+/// What may happen to a campaigner among three: crashes, recoveries, and the slowest message. It waits for messages that
+/// take one tick.
+const TROUBLES: [(u8, u8, u32); 4] = [(0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 0, 2)];
+
+/// Datley's election on three nodes: what can go wrong, at any time and in any order.
+pub(super) fn campaigner() -> Result<Vec<Column>, CompareError> {
+    let mut columns: [Vec<i64>; 6] = Default::default();
+    for (crashes, recoveries, slowest) in TROUBLES {
+        let request = CheckRequest {
+            timing: Some(Timing::Bounded(slowest)),
+            faults: FaultBudget { crashes, recoveries, ..FaultBudget::default() },
+            ..CheckRequest::default()
+        };
+        let report = check("check-campaigner", "campaigner", "T=1", 3, request)?;
+        let row = [
+            i64::from(crashes),
+            i64::from(recoveries),
+            i64::from(slowest),
+            is_violated(&report, Property::OneLeader),
+            is_violated(&report, Property::Agreement),
+            states(&report),
+        ];
+        columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+    }
+    let heads = [
+        ("crashes", "nodes that crash, at any time"),
+        ("recoveries", "nodes that come back, at any time"),
+        ("slowest", "ticks that a message takes at most"),
+        ("two", "whether two nodes can lead at the same time (1: yes)"),
+        ("split", "whether nodes can end with different coordinators (1: yes)"),
+        ("states", "states that were explored"),
+    ];
+    Ok(heads.into_iter().zip(columns).map(|((name, about), values)| (name, about, values)).collect())
+}
+
+fn is_violated(report: &Report, property: Property) -> i64 {
+    let verdicts = report.cases.iter().filter_map(|case| case.findings.of(property));
+    i64::from(verdicts.max() == Some(Verdict::Violated))
+}
+
+fn states(report: &Report) -> i64 {
+    report.cases.iter().map(|case| case.findings.states as i64).sum()
+}
+
+/// Explores all executions of an algorithm with one parameter.
+fn check(table: &str, algorithm: &str, param: &str, nodes: u32, request: CheckRequest) -> Result<Report, CompareError> {
+    let wrong = |problem: &dyn std::fmt::Display| CompareError::new(table, problem);
     let catalogue = Catalogue::default();
-    let known = catalogue.find("itai-rodeh").ok_or_else(|| wrong(&"no itai-rodeh"))?;
-    let election = known.election(&[format!("ids={ids}")]).map_err(|error| wrong(&error))?;
+    let known = catalogue.find(algorithm).ok_or_else(|| wrong(&format!("no {algorithm}")))?;
+    let election = known.election(&[param.to_string()]).map_err(|error| wrong(&error))?;
     let spec = ElectionSpec { nodes: Some(nodes), ..ElectionSpec::default() };
     let subject = Subject {
         about: election.about(),
@@ -62,9 +104,8 @@ fn check(nodes: u32, ids: u32) -> Result<Report, CompareError> {
         expected: &|scenario| election.expected(scenario),
         protocol: &|scenario| election.protocol(scenario),
     };
-    let request = CheckRequest { election: spec, channels: Some(Channels::Fifo), ..CheckRequest::default() };
-    let cases = cases(&subject, &request).map_err(|error| wrong(&error))?;
-    // Some thousand states.
+    let cases = cases(&subject, &CheckRequest { election: spec, ..request }).map_err(|error| wrong(&error))?;
+    // Some hundred thousand states at most.
     let options = ExploreOptions { threads: 1, limits: Limits::NONE, keep_going: true };
     Ok(explore(cases.cases, &options, &AtomicBool::new(false), &mut |_| {}))
 }

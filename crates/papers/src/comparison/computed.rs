@@ -17,8 +17,8 @@ use crate::variants::{OwnId, PredecessorOnly};
 
 /// The names of these tables.
 #[cfg(test)]
-pub(crate) const COMPUTED_TABLES: [&str; 4] =
-    ["search-echo", "variant-predecessor", "variant-own-id", "check-anonymous"];
+pub(crate) const COMPUTED_TABLES: [&str; 5] =
+    ["search-echo", "variant-predecessor", "variant-own-id", "check-anonymous", "check-campaigner"];
 
 /// Computes the table with this name.
 pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
@@ -27,6 +27,7 @@ pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
         "variant-predecessor" => Some(predecessor()),
         "variant-own-id" => Some(own_id()),
         "check-anonymous" => Some(checked::anonymous().and_then(|columns| table(&columns))),
+        "check-campaigner" => Some(checked::campaigner().and_then(|columns| table(&columns))),
         _ => None,
     }
 }
