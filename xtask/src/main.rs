@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Ok(Request::Surface) => exit(surface::print(root())),
         Ok(Request::Package(options)) => exit(package::run(root(), &options)),
         Ok(Request::Release(options)) => exit(release::run(root(), &options)),
-        Ok(Request::Mutants(only)) => exit(mutants::run(root(), only.as_deref())),
+        Ok(Request::Mutants(only)) => exit(mutants::run(root(), &only)),
         Ok(Request::LaboratoryMutants(only)) => exit(mutants::laboratory::run(root(), only.as_deref())),
         Err(wrong) => {
             eprintln!("error: {wrong}\n\n{}", help());
@@ -72,7 +72,7 @@ enum Request {
     /// Makes a release.
     Release(release::Options),
     /// Takes out the guards whose names contain this, or all.
-    Mutants(Option<String>),
+    Mutants(Vec<String>),
     /// Makes small errors in the algorithms: those whose names contain this, or all.
     LaboratoryMutants(Option<String>),
 }
@@ -91,9 +91,9 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         "mutants" if names.len() <= 2 && names.first().is_some_and(|first| first == "--laboratory") => {
             return Ok(Request::LaboratoryMutants(names.get(1).cloned()));
         }
-        "mutants" if names.len() <= 1 => return Ok(Request::Mutants(names.first().cloned())),
+        "mutants" if names.iter().all(|name| !name.starts_with('-')) => return Ok(Request::Mutants(names.to_vec())),
         "mutants" => {
-            return Err("`mutants` takes `--laboratory` or nothing, and a part of a name or nothing".to_string());
+            return Err("`mutants` takes parts of names, or `--laboratory` and a part of a name".to_string());
         }
         "package" => return package::Options::parse(names).map(Request::Package),
         "release" => return release::Options::parse(names).map(Request::Release),
@@ -131,7 +131,7 @@ fn help() -> String {
          cargo xtask fix [STEP…]                      rewrites what can be rewritten\n       \
          cargo xtask advisories refresh --from DIR    copies advisories from a checkout of rustsec/advisory-db\n       \
          cargo xtask surface                          counts the public items and lines of each crate\n       \
-         cargo xtask mutants [NAME]                   takes out one guard at a time: does its test fail?\n       \
+         cargo xtask mutants [NAME]…                  takes out one guard at a time: does its test fail?\n       \
          cargo xtask mutants --laboratory [NAME]      makes small errors in the algorithms: do tests notice?\n       \
          cargo xtask package [--binary FILE] [--test] builds a .deb and a tarball, and installs them in a container\n       \
          cargo xtask release VERSION [--dry-run] [--out DIR] [--binary FILE]\n                                                    \
@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(names(&["surface"]), Ok(vec!["surface"]));
         assert!(names(&["surface", "sim"]).is_err());
         assert_eq!(names(&["mutants", "poll"]), Ok(vec!["mutants"]));
-        assert!(names(&["mutants", "a", "b"]).is_err());
+        assert_eq!(names(&["mutants", "a", "b"]), Ok(vec!["mutants"]));
+        assert!(names(&["mutants", "a", "--laboratory"]).is_err());
         assert_eq!(names(&["mutants", "--laboratory"]), Ok(vec!["laboratory"]));
         assert_eq!(names(&["mutants", "--laboratory", "ring/"]), Ok(vec!["laboratory"]));
         assert!(names(&["mutants", "--laboratory", "a", "b"]).is_err());

@@ -57,15 +57,15 @@ struct Test {
     filter: String,
 }
 
-/// Runs the mutants of which the name or the test contains `only`.
-pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
+/// Runs the mutants of which the name or the test contains one of these words, or all.
+pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     let text = fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
     let mut mutants = parse(&text)?;
-    let is_chosen = |mutant: &Mutant, only: &str| mutant.name.contains(only) || mutant.test.describe().contains(only);
-    mutants.retain(|mutant| only.is_none_or(|only| is_chosen(mutant, only)));
-    if mutants.is_empty() {
-        return Err(format!("no name or test in {LIST} contains `{}`", only.unwrap_or_default()));
+    let is_in = |mutant: &Mutant, word: &str| mutant.name.contains(word) || mutant.test.describe().contains(word);
+    if let Some(word) = words.iter().find(|word| !mutants.iter().any(|mutant| is_in(mutant, word))) {
+        return Err(format!("no name or test in {LIST} contains `{word}`"));
     }
+    mutants.retain(|mutant| words.is_empty() || words.iter().any(|word| is_in(mutant, word)));
     let tree = root.join("target/mutants/tree");
     copy_sources(root, &tree, &switched_files(root, &mutants)?)?;
     let mut programs: BTreeMap<(&str, &str), PathBuf> = BTreeMap::new();
