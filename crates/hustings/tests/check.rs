@@ -138,6 +138,9 @@ fn a_bound_is_not_judged_outside_its_assumptions() {
     let ran = check("invitation --timing bounded:2 --max-states 20000", &[]);
     let words = "; the catalogue's worst case holds if messages take at most 1 tick\n";
     assert!(ran.out.contains(words), "{}", ran.out);
+    let (_, found) = json("invitation --timing bounded:2 --max-states 20000");
+    assert_eq!(found["messages"]["bound_not_judged"], "it holds if messages take at most 1 tick");
+    assert!(json("invitation --timing bounded:1").1["messages"]["bound_not_judged"].is_null());
     // Without early timeouts a message too many is still found.
     let divided = |timing: &str| judged(&format!("divided -n 4 --timing {timing}"));
     assert_eq!((divided("patient").0, divided("bounded:1").0), (Some("holds".into()), None));

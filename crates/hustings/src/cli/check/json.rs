@@ -35,7 +35,11 @@ pub(super) fn render(checked: &Checked) -> Value {
         "generated": found.generated(),
         "depth": found.depth(),
         "seconds": found.elapsed.as_secs_f64(),
-        "messages": {"most": max_messages(found.max_messages()), "bound": checked.message_bound.map(|(bound, _)| bound)},
+        "messages": {
+            "most": max_messages(found.max_messages()),
+            "bound": checked.message_bound.map(|(bound, _)| bound),
+            "bound_not_judged": checked.unmet_cost_delays.map(|delays| format!("it holds {delays}")),
+        },
         "properties": found.verdicts().into_iter().map(property).collect::<Vec<_>>(),
         "counterexample": found.violation.as_ref().map(|violation| counterexample_object(checked, violation)),
         "cases": found.cases.iter().map(|case| case_result(checked, case)).collect::<Vec<_>>(),
