@@ -5,6 +5,7 @@ mod common;
 mod bench;
 mod check;
 mod docs;
+mod lessons;
 mod no_panic;
 mod page;
 mod papers;

@@ -4,7 +4,7 @@ import { h, replace } from "./dom.js";
 
 export function list(root, lessons, onOpen) {
   replace(root, h("div", { class: "lessons" },
-    h("p", { class: "lead" }, "Each lesson is a paragraph, a run and two questions. Step through the run, break it, then look at the answers."),
+    h("p", { class: "lead" }, "Each lesson is a text, a run and questions. Step through the run, break it, then look at the answers."),
     h("ol", { class: "cards" }, lessons.map((lesson) =>
       h("li", {}, h("button", { type: "button", class: "card", "data-lesson": lesson.name, onclick: () => onOpen(lesson) },
         h("strong", {}, lesson.title), h("span", { class: "soft" }, lesson.source), h("span", {}, first(lesson.text))))))));

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &LabArgs, catalogue: &Catalogue, console: &mut Console<'
     }
     let mut lab = Lab::new(catalogue.clone());
     if let Some(folder) = &args.lessons {
-        lab.add_lessons(lessons::in_folder(folder).map_err(failed("--lessons"))?);
+        lab.add_lessons(lessons::in_folder(folder, catalogue).map_err(failed("--lessons"))?);
     }
     let first = match (&args.trace, &args.run) {
         (Some(path), _) => lab.open(read_trace(path, catalogue)?),
