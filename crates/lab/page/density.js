@@ -22,7 +22,9 @@ export class DensityModel {
   state(count) {
     const { ticks, leads, crashes, nodes } = this.density;
     const now = count * ticks;
-    const lead = leads.filter(([tick]) => tick < now).pop();
+    // A leader that has crashed since leads no more.
+    const isGone = ([since, node]) => crashes.some(([tick, at]) => at === node && tick > since && tick < now);
+    const lead = leads.filter((one) => one[0] < now && !isGone(one)).pop();
     const isEnd = count === this.length;
     const { outcome, labels } = this.timeline;
     const leader = isEnd ? outcome.leader : lead?.[1];

@@ -212,7 +212,7 @@ export class Lab {
     if (!notice.hidden) {
       this.suggested = live;
       say(notice, `Let node ${labels[live]} notice`);
-      say($("#say"), `Nobody has noticed that the leader is gone. Let a node notice: click it and choose “Start an election”.`);
+      say($("#say"), `The leader that is named here is down, and no node leads. Let one notice: click it and choose “Start an election”.`);
     }
   }
 

@@ -22,14 +22,39 @@ export function leading(model, state) {
     tone = state.conflict ? "bad" : "open";
   }
   let more = "";
-  if (leaders.length === 1) more = state.agreed ? `all ${live} live nodes agree` : `${following} of ${live} live nodes know`;
+  // A density knows who leads, and of the others only at the end whether all agree.
+  const isDense = Boolean(model.density);
+  const isCounted = !isDense || (model.density.crashes.length === 0 && model.timeline.absent.length === 0);
+  if (leaders.length === 1 && isDense) more = state.agreed ? `all ${isCounted ? `${live} ` : ""}live nodes agree` : "";
+  else if (leaders.length === 1) more = state.agreed ? `all ${live} live nodes agree` : `${following} of ${live} live nodes know`;
   else if (leaders.length > 1) more = state.conflict ? "two lead in the same epoch" : "in different epochs";
   else if (state.count === 0) more = "the election has not begun";
-  else if (state.count < model.length) {
-    const flying = model.inFlight(state.count).length;
-    more = flying ? `${flying} message${flying === 1 ? "" : "s"} on the way` : "the election is on";
-  } else if (state.count === model.length) more = model.timeline.outcome.estimate != null ? `every node estimates ${model.timeline.outcome.estimate} nodes` : "and nothing is left to happen";
+  else if (state.count < model.length) more = isDense ? "" : underWay(model, nodes, state.count);
+  else if (model.timeline.outcome.estimate != null) more = `every node estimates ${model.timeline.outcome.estimate} nodes`;
+  else more = rest(model);
   return { text, more, tone, violation };
+}
+
+const messages = (count) => `${count} message${count === 1 ? "" : "s"}`;
+
+function underWay(model, nodes, count) {
+  const flying = model.inFlight(count).length;
+  if (flying) return `${messages(flying)} on the way`;
+  return nodes.some(({ role }) => role !== "idle" && role !== "down") ? "the election is on" : "the election has not begun";
+}
+
+// What the last event leaves to happen.
+function rest(model) {
+  const { timeline } = model;
+  const { total, events, outcome, violation, waiting } = timeline;
+  if (violation?.repeats_from != null) return `and it repeats from event ${violation.repeats_from + 1} on`;
+  if (model.density) return outcome.hung ? "and the run ends before the election does" : "";
+  if (total > events.length) return "and the rest of the run is not shown";
+  const flying = model.inFlight(model.length).length;
+  if (flying) return `${messages(flying)} still on the way where the run ends`;
+  if (outcome.hung) return "and the run ends before the election does";
+  if (waiting) return `${waiting} node${waiting === 1 ? "" : "s"} still waiting where the run ends`;
+  return timeline.may_go_on ? "and the run ends here" : "and nothing is left to happen";
 }
 
 export class Counters {

@@ -13,6 +13,16 @@ pub(crate) struct Sending {
     pub(crate) text: String,
 }
 
+/// How the state of a node changes with a record.
+pub(crate) enum StateChange<'a> {
+    /// Not at all.
+    Nothing,
+    /// It enters a stage, which its algorithm calls so.
+    Stage(&'a str),
+    /// In another way.
+    Other,
+}
+
 /// What a node does with a message of this kind, before its receivers.
 const VERBS: &[(&str, &str)] = &[
     ("accept", "accepts the invitation of"),
@@ -71,14 +81,13 @@ impl Narrator {
         Narrator { labels, is_ring }
     }
 
-    /// The sentence of a record that sent these messages, `since` so many ticks after its cause. `stage` is what the
-    /// node calls its new stage, if that has changed.
+    /// The sentence of a record that sent these messages, `since` so many ticks after its cause.
     pub(crate) fn sentence(
         &self,
         record: &Record<DynMessage>,
         sends: &[Sending],
         since: Option<u64>,
-        stage: Option<&str>,
+        change: &StateChange<'_>,
     ) -> String {
         let me = self.node(record.node);
         let subject = capital(&me);
@@ -87,10 +96,11 @@ impl Narrator {
                 let why = self.why(&subject, event, *peer, record.copy, since);
                 let drawn = coins.first().map(|(bound, coin)| format!("draws {} of {bound}", coin + 1));
                 let did = self.actions(effects, sends, drawn);
-                match stage {
+                match change {
                     _ if !did.is_empty() => format!("{why}: it {did}."),
-                    Some(stage) => format!("{why}: it is now {stage}."),
-                    None => format!("{why}. Nothing changes."),
+                    StateChange::Stage(stage) => format!("{why}: it is now {stage}."),
+                    StateChange::Other => format!("{why}: it takes note."),
+                    StateChange::Nothing => format!("{why}. Nothing changes."),
                 }
             }
             TraceEvent::Lost { peer, message, why } => {
@@ -103,7 +113,9 @@ impl Narrator {
                 };
                 format!("“{kind}” from {from} does not reach {me}: {reason}.")
             }
-            TraceEvent::Crashed => format!("{subject} crashes. It loses its state and hears nothing any more."),
+            TraceEvent::Crashed => {
+                format!("{subject} crashes. It loses its state, and hears nothing while it is down.")
+            }
             TraceEvent::Recovered => format!("{subject} comes back, with fresh state."),
             TraceEvent::Joined => format!("{subject} joins."),
             TraceEvent::Retired => format!("{subject} leaves in good order."),
@@ -137,7 +149,10 @@ impl Narrator {
         let peer = || peer.map_or_else(|| "somebody".to_string(), |peer| self.node(peer));
         match event {
             Event::Start(StartReason::Start) => format!("{subject} starts an election"),
-            Event::Start(StartReason::LeaderLost) => format!("{subject} notices that its leader is gone"),
+            Event::Start(StartReason::LeaderLost) => {
+                // A failure detector may be wrong: a winner that does not know it yet sends no heartbeats.
+                format!("{subject} believes that its leader is gone")
+            }
             Event::Message { message, .. } | Event::Direct { message, .. } => {
                 let what = said(message.kind_name(), &hustings_sim::trace::payload_text(message));
                 let copy = if is_copy { " a second time" } else { "" };
@@ -145,7 +160,7 @@ impl Narrator {
             }
             Event::Unreachable { message, .. } | Event::UnreachableDirect { message, .. } => {
                 let kind = message.kind_name();
-                format!("{subject} learns that its “{kind}” could not be delivered: {} is down", peer())
+                format!("{subject} learns that its “{kind}” could not be delivered: {} was down", peer())
             }
             Event::Timer(_) => match since {
                 Some(1) => format!("{subject} has waited 1 tick"),
@@ -175,7 +190,7 @@ impl Narrator {
                 Effect::Forget => done.push("no longer names a leader".to_string()),
                 Effect::Learn(Fact::Size(size)) => done.push(format!("counts {size} nodes")),
                 Effect::Learn(Fact::Name(name)) => done.push(format!("takes the name {name}")),
-                Effect::Skip(_) => done.push("closes the ring around the dead node".to_string()),
+                Effect::Skip(_) => done.push("closes the ring without it".to_string()),
                 Effect::SetTimer(ticks, timer) if !timer.is_periodic() => wait = Some(*ticks),
                 _ => {}
             }
@@ -214,6 +229,10 @@ impl Narrator {
         const MAX_LISTED: usize = 6;
         match group {
             [one] => self.node(one.to),
+            // In a ring of two, both neighbours are the same node.
+            [first, rest @ ..] if rest.iter().all(|one| one.to == first.to) => {
+                format!("{} {}", self.node(first.to), if rest.len() == 1 { "twice" } else { "several times" })
+            }
             many if many.len() > MAX_LISTED => format!("{} nodes", many.len()),
             many => {
                 let label = |one: &Sending| self.labels.get(one.to as usize).cloned().unwrap_or_default();
@@ -244,21 +263,4 @@ fn join(items: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use hustings_elections::Catalogue;
-
-    #[test]
-    fn every_kind_of_the_catalogue_has_a_verb() {
-        for known in Catalogue::default().all() {
-            for kind in known.entry().kinds {
-                assert!(VERBS.iter().any(|(known, _)| known == kind), "{kind} of {} has no verb", known.about().name);
-            }
-        }
-    }
-
-    #[test]
-    fn verbs_are_sorted_and_unique() {
-        assert!(VERBS.is_sorted_by(|a, b| a.0 < b.0));
-    }
-}
+mod tests;

@@ -46,6 +46,10 @@ pub struct Timeline {
     pub messages: Vec<Message>,
     /// The number of all events, of which `events` may be the first.
     pub total: u64,
+    /// The number of nodes that still wait for a timer after the last of `events`.
+    pub waiting: u32,
+    /// Whether more may have happened after the last tick of the run.
+    pub may_go_on: bool,
     /// Why the run was stopped before its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
@@ -187,7 +191,7 @@ impl Timeline {
             builder.inspection.step(record.clone()).map_err(broken)?;
             builder.add(record);
         }
-        let network = &scenario.network;
+        let (network, waiting, may_go_on) = (&scenario.network, builder.waiting(), builder.may_go_on(scenario));
         Ok(Timeline {
             algorithm: election.about().name,
             title: title(election, scenario),
@@ -198,6 +202,8 @@ impl Timeline {
             initial,
             absent,
             total: records.len() as u64,
+            waiting,
+            may_go_on,
             events: builder.events,
             messages: builder.messages,
             stopped: None,

@@ -8,6 +8,8 @@ import { along, distanceToLine, nearest } from "../geometry.js";
 import { check, toggle, without } from "../editor.js";
 import { ticks } from "../chart.js";
 import { sizesUpTo } from "../compare.js";
+import { DensityModel } from "../density.js";
+import { leading } from "../panels.js";
 
 test("the text of a run is read and written", () => {
   const text = "a=bully&n=8&crash=7@0&crash=6@3&p=T%3D2&do=4:crash:5;9:delay:3.1%2B5&at=12";
@@ -97,4 +99,33 @@ test("charts have round scales and a dozen sizes", () => {
   assert.deepEqual(ticks(44), [0, 10, 20, 30, 40, 50]);
   assert.ok(ticks(7)[ticks(7).length - 1] >= 7);
   assert.deepEqual(sizesUpTo(12), [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+});
+
+test("the end of a run says what is left of it", () => {
+  const ends = (change, events = timeline.events.slice(0, 1)) => {
+    const model = new Model({ ...timeline, members: 2, total: events.length, waiting: 0, may_go_on: false, outcome: { hung: false }, events, messages: [{ ...timeline.messages[0], a: 0 }], ...change });
+    return leading(model, model.state(model.length)).more;
+  };
+  assert.equal(ends({}), "and nothing is left to happen");
+  assert.equal(ends({ messages: [{ k: 0, x: "", f: 0, o: 1, s: 0, i: 0 }] }), "1 message still on the way where the run ends");
+  assert.equal(ends({ waiting: 1 }), "1 node still waiting where the run ends");
+  assert.equal(ends({ outcome: { hung: true } }), "and the run ends before the election does");
+  assert.equal(ends({ may_go_on: true }), "and the run ends here");
+  assert.equal(ends({ total: 9 }), "and the rest of the run is not shown");
+  assert.equal(ends({ violation: { repeats_from: 3 } }), "and it repeats from event 4 on");
+  assert.equal(ends({ outcome: { hung: false, estimate: 6 } }), "every node estimates 6 nodes");
+});
+
+test("a large run knows who leads, and not who knows it", () => {
+  const density = { nodes: 9, sectors: 3, ticks: 1, bins: [[1], [1], [1]], kinds: [[1], [1], [1]], leads: [[0, 4]], crashes: [] };
+  const large = { labels: Array(9).fill("x"), members: 9, absent: [], kinds: ["ask"], total: 99, events: [], outcome: { hung: true, leader: 4, by_kind: [3], agreement: true } };
+  const says = (count, change) => {
+    const model = new DensityModel({ ...large, density: { ...density, ...change } });
+    const { text, more } = leading(model, model.state(count));
+    return [text, more];
+  };
+  assert.deepEqual(says(1, {}), ["★ Node x leads", ""]);
+  assert.deepEqual(says(3, {}), ["★ Node x leads", "all 9 live nodes agree"]);
+  assert.deepEqual(says(2, { crashes: [[1, 4]] }), ["Nobody leads", ""]);
+  assert.deepEqual(says(3, { crashes: [[1, 5]] }), ["★ Node x leads", "all live nodes agree"]);
 });

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use hustings_algorithms::NetworkKind;
 use hustings_elections::Election;
-use hustings_protocol::{Event as Input, Loss, Message as _, Record, TraceEvent};
+use hustings_protocol::{Effect, Event as Input, Loss, Message as _, Record, Timer, TraceEvent};
 use hustings_sim::erased::DynMessage;
 use hustings_sim::replay::Inspection;
-use hustings_sim::scenario::Scenario;
+use hustings_sim::scenario::{Notice, Scenario};
 use hustings_sim::trace::payload_text;
 
 use super::{Event, Message, labels};
-use crate::narration::{Narrator, Sending};
+use crate::narration::{Narrator, Sending, StateChange};
 
 /// Collects events and messages while the run is replayed.
 pub(super) struct Builder<'a> {
@@ -29,6 +29,8 @@ pub(super) struct Builder<'a> {
     names: Vec<Option<u32>>,
     touched: Vec<bool>,
     status: (u32, bool, bool),
+    /// Timers that are set and not due yet, with their nodes.
+    timers: Vec<(u32, Timer)>,
 }
 
 impl<'a> Builder<'a> {
@@ -49,6 +51,7 @@ impl<'a> Builder<'a> {
             names: vec![None; size],
             touched: vec![false; size],
             status: (0, false, false),
+            timers: Vec::new(),
         }
     }
 
@@ -72,9 +75,51 @@ impl<'a> Builder<'a> {
         self.add_changes(at, &mut event);
         // Contents in brackets belong to the list of variables, not into a sentence.
         let stage = STAGES.iter().find_map(|name| event.v.get(*name)).map(String::as_str);
-        let stage = stage.filter(|stage| !stage.contains(['(', '[', ',']));
-        event.w = self.narrator.sentence(record, &sends, since, stage);
+        let stage = stage.filter(|stage| !stage.is_empty() && !stage.contains(['(', '[', ',']));
+        let is_other = !event.v.is_empty() || event.r.is_some() || event.l.is_some();
+        let change = match stage {
+            Some(stage) => StateChange::Stage(stage),
+            None if is_other => StateChange::Other,
+            None => StateChange::Nothing,
+        };
+        event.w = self.narrator.sentence(record, &sends, since, &change);
+        self.note_timers(record);
         self.events.push(event);
+    }
+
+    /// Whether something may happen after the last tick of the scenario that only the engine knows of. A node learns at
+    /// most two ticks later that a message did not arrive or that it reaches other nodes; detectors have clocks.
+    pub(super) fn may_go_on(&self, scenario: &Scenario) -> bool {
+        let is_close = |event: &Event| event.t.saturating_add(2) > scenario.until;
+        scenario.notice != Notice::Oracle || self.events.last().is_some_and(is_close)
+    }
+
+    /// The number of nodes that wait for a timer.
+    pub(super) fn waiting(&self) -> u32 {
+        let mut nodes: Vec<u32> = self.timers.iter().map(|(node, _)| *node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.len() as u32
+    }
+
+    fn note_timers(&mut self, record: &Record<DynMessage>) {
+        let at = record.node;
+        match &record.what {
+            TraceEvent::Handled { event, effects, .. } => {
+                if let Input::Timer(due) = event
+                    && let Some(place) = self.timers.iter().position(|set| *set == (at, *due))
+                {
+                    self.timers.swap_remove(place);
+                }
+                let set = |effect: &Effect<DynMessage>| match effect {
+                    Effect::SetTimer(_, timer) => Some((at, *timer)),
+                    _ => None,
+                };
+                self.timers.extend(effects.iter().filter_map(set));
+            }
+            TraceEvent::Crashed | TraceEvent::Retired => self.timers.retain(|(node, _)| *node != at),
+            _ => {}
+        }
     }
 
     /// The message that a record is about, marked as arrived or lost.
