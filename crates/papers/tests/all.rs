@@ -2,4 +2,5 @@
 
 mod damaged;
 mod papers;
+mod phone;
 mod plots;

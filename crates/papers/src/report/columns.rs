@@ -20,6 +20,11 @@ impl Column {
     pub(super) fn of<'a>(&self, finding: &'a Finding) -> Option<&'a DisplayValue> {
         (self.part)(finding).as_ref()
     }
+
+    /// The class of its cells on the web page: a phone shows what is measured first.
+    pub(super) fn class(&self) -> String {
+        self.name.replace(' ', "-")
+    }
 }
 
 /// The columns of an item's findings.

@@ -4,10 +4,9 @@ use std::fmt::Write;
 
 use hustings_text::svg::escape;
 
-use super::columns::{columns, is_text};
-use super::notes::{marks, notes};
 use super::summary;
-use crate::comparison::{Drawing, Figure, ItemComparison, PaperComparison, Verdict, WinnersTable};
+use super::tables::{findings, winners};
+use crate::comparison::{Drawing, Figure, ItemComparison, PaperComparison, Verdict};
 
 const STYLE: &str = include_str!("style.css");
 /// Opens the details that a link leads to, and all of them before printing.
@@ -161,51 +160,6 @@ fn badges(compared: &ItemComparison) -> String {
     badges
 }
 
-fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
-    let notes = notes(compared);
-    let columns = columns(compared);
-    let is_claims_only = compared.findings.iter().all(|finding| finding.test.is_some());
-    let first = if is_claims_only { "claim" } else { "" };
-    let _ = write!(out, "<div class=\"scroll\"><table class=\"findings\">\n<thead><tr><th scope=\"col\">{first}</th>");
-    let class = |is_text: bool| if is_text { " class=\"words\"" } else { "" };
-    for column in &columns {
-        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(column.is_text), column.name);
-    }
-    out.push_str("<th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
-    for finding in &compared.findings {
-        let sample = if finding.sample.is_empty() {
-            String::new()
-        } else {
-            format!(" <span class=\"sample\">{}</span>", escape(&finding.sample))
-        };
-        let _ =
-            write!(out, "<tr><th scope=\"row\">{}{}{sample}</th>", escape(&finding.label), summary::source(finding));
-        for shown in columns.iter().map(|column| column.of(finding)) {
-            let mut text = shown.map_or_else(String::new, |shown| escape(&shown.text));
-            if let (Some(test), Some(choice), true) = (&finding.test, &finding.choice, shown == finding.test.as_ref()) {
-                text =
-                    format!("{} <span class=\"choice\">our threshold: {}</span>", escape(&test.text), escape(choice));
-            }
-            let _ = write!(out, "<td{}>{text}</td>", class(shown.is_some_and(is_text)));
-        }
-        let mut verdict = badge(finding.verdict);
-        for (number, amount) in marks(finding, &notes) {
-            let _ = write!(verdict, " <a class=\"mark\" href=\"#{id}-{number}\">{amount}<sup>{number}</sup></a>");
-        }
-        let _ = writeln!(out, "<td class=\"verdict\">{verdict}</td></tr>");
-    }
-    out.push_str("</tbody>\n</table></div>\n");
-    if notes.is_empty() {
-        return;
-    }
-    out.push_str("<ol class=\"notes\">\n");
-    for (reason, number) in notes.iter().zip(1..) {
-        let kind = reason.kind.map_or_else(String::new, |kind| format!("<b>{}</b> ", kind.name()));
-        let _ = writeln!(out, "<li id=\"{id}-{number}\">{kind}{}</li>", escape(&reason.says));
-    }
-    out.push_str("</ol>\n");
-}
-
 fn figure(out: &mut String, figure: &Figure) {
     let _ = write!(
         out,
@@ -215,29 +169,6 @@ fn figure(out: &mut String, figure: &Figure) {
         figure.experiment,
         figure.name,
     );
-}
-
-fn winners(out: &mut String, table: &WinnersTable) {
-    let _ = write!(
-        out,
-        "<div class=\"scroll\"><table class=\"winners\">\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
-        escape(&table.title),
-        escape(&table.axes.0)
-    );
-    for column in &table.columns {
-        let _ = write!(out, "<th scope=\"col\">{} = {column}</th>", escape(&table.axes.1));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for (head, cells) in &table.rows {
-        let _ = write!(out, "<tr><th scope=\"row\">{head}</th>");
-        // A winner of neighbouring columns is named once.
-        for same in cells.chunk_by(|a, b| a == b) {
-            let span = if same.len() > 1 { format!(" colspan=\"{}\"", same.len()) } else { String::new() };
-            let _ = write!(out, "<td{span}>{}</td>", escape(&same[0]));
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody>\n</table></div>\n");
 }
 
 pub(super) fn badge(verdict: Verdict) -> String {

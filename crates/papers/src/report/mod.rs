@@ -18,6 +18,7 @@ mod html;
 mod latex;
 mod notes;
 mod summary;
+mod tables;
 
 use std::io;
 use std::path::Path;

@@ -73,7 +73,7 @@ fn table(out: &mut String, comparisons: &[PaperComparison]) {
         let name = &comparison.paper.name;
         let _ = write!(out, "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a></th>", display_name(name));
         for verdict in Verdict::ALL {
-            let _ = write!(out, "<td>{}</td>", comparison.count(verdict));
+            let _ = write!(out, "<td data-label=\"{verdict}\">{}</td>", comparison.count(verdict));
         }
         out.push_str("</tr>\n");
     }
