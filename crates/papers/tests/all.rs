@@ -4,3 +4,4 @@ mod damaged;
 mod papers;
 mod phone;
 mod plots;
+mod visible;

@@ -10,7 +10,7 @@ use hustings_papers::comparison::{
 use hustings_papers::published::ReasonKind;
 use hustings_papers::{published, report};
 
-use crate::phone;
+use crate::{phone, visible};
 
 /// Compares a paper and writes its report.
 fn compare(name: &str) -> PaperComparison {
@@ -20,6 +20,7 @@ fn compare(name: &str) -> PaperComparison {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     report::write(std::slice::from_ref(&comparison), &cache, &folder).unwrap_or_else(|error| panic!("{error}"));
     check_links(&folder);
+    visible::no_internal_names(&fs::read_to_string(folder.join("index.html")).unwrap());
     phone::nothing_is_beside_the_screen(&folder.join("index.html"));
     if std::env::var_os("HUSTINGS_REGENERATE").is_some_and(|value| value == "1") {
         let record = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("published/recorded/{name}.toml"));

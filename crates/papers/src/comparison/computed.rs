@@ -20,6 +20,24 @@ use crate::variants::{OwnId, PredecessorOnly};
 pub(crate) const COMPUTED_TABLES: [&str; 5] =
     ["search-echo", "variant-predecessor", "variant-own-id", "check-anonymous", "check-campaigner"];
 
+/// The columns of these tables: their names, what reports call them, and their descriptions.
+pub(super) const COLUMNS: [(&str, &str, &str); 10] = [
+    ("nodes", "n", "nodes"),
+    ("rounds", "rounds", "rounds until the leader is found"),
+    ("highest_wins", "rings on which the highest id wins", "whether the highest id wins (1: yes)"),
+    ("worst_links", "links", "links between nodes"),
+    ("messages.wave", "wave messages", "messages of kind wave"),
+    ("ids", "ids", "ids to draw from"),
+    ("coins", "coins", "whether there are coins (1: yes)"),
+    (
+        "infinite",
+        "fair executions without an end",
+        "whether a fair scheduler can go on forever, whatever coins show (1: yes)",
+    ),
+    ("cycles", "executions of any length", "whether executions of any length exist (1: yes)"),
+    ("states", "states", "states that were explored"),
+];
+
 /// Computes the table with this name.
 pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
     match name {
@@ -32,12 +50,13 @@ pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {
     }
 }
 
-fn table(columns: &[(&str, &str, Vec<i64>)]) -> Result<Table, CompareError> {
+fn table(columns: &[(&str, Vec<i64>)]) -> Result<Table, CompareError> {
     let mut table = Table::default();
-    for (name, about, numbers) in columns {
+    for (name, numbers) in columns {
+        let about = COLUMNS.iter().find(|(known, ..)| known == name).map_or("", |(.., about)| about);
         let values = Values::Integers(numbers.iter().copied().map(Some).collect());
         table
-            .push(Heading { name: (*name).into(), about: (*about).into() }, values)
+            .push(Heading { name: (*name).into(), about: about.into() }, values)
             .map_err(|error| CompareError::new(*name, error))?;
     }
     Ok(table)
@@ -68,7 +87,7 @@ fn predecessor() -> Result<Table, CompareError> {
         rounds.push((outcome.by_kind[0] / n) as i64);
     }
     let nodes = sizes.map(|n| n as i64).to_vec();
-    table(&[("nodes", "nodes", nodes), ("rounds", "rounds until the leader is found", rounds)])
+    table(&[("nodes", nodes), ("rounds", rounds)])
 }
 
 /// Whether the highest wins when survivors keep their own ids: on every ring of four.
@@ -79,7 +98,7 @@ fn own_id() -> Result<Table, CompareError> {
         nodes.push(order.len() as i64);
         right.push(i64::from(outcome.leader == Some(0)));
     }
-    table(&[("nodes", "nodes", nodes), ("highest_wins", "whether the highest id wins (1: yes)", right)])
+    table(&[("nodes", nodes), ("highest_wins", right)])
 }
 
 /// The number of restarts of the search for each size, and of the changes it tries in each.
@@ -99,11 +118,7 @@ fn echo() -> Result<Table, CompareError> {
         waves.push(best.cost as i64);
     }
     let nodes = sizes.map(i64::from).to_vec();
-    table(&[
-        ("nodes", "nodes", nodes),
-        ("worst_links", "links between nodes", links),
-        ("messages.wave", "messages of kind wave", waves),
-    ])
+    table(&[("nodes", nodes), ("worst_links", links), ("messages.wave", waves)])
 }
 
 /// Hill climbing over networks and orders of ids.

@@ -1,6 +1,7 @@
 //! Numbers as text.
 
 use super::DisplayValue;
+use super::words::in_words;
 
 /// A number with four significant digits; integers are written in full.
 pub fn number(value: f64) -> String {
@@ -49,7 +50,7 @@ impl DisplayValue {
     /// A formula and its value.
     pub fn formula(text: &str, value: f64) -> Self {
         let plain = text.parse::<f64>().is_ok();
-        let text = if plain { number(value) } else { format!("{} = {}", pretty(text), number(value)) };
+        let text = if plain { number(value) } else { format!("{} = {}", in_words(text), number(value)) };
         DisplayValue { text, value: Some(value), interval: None }
     }
 
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn formulas_and_intervals_are_shown_with_their_values() {
-        assert_eq!(DisplayValue::formula("n^2*`p.u`", 25.0).text, "n²·p.u = 25");
+        assert_eq!(DisplayValue::formula("n^2*`p.u`", 25.0).text, "n²·u = 25");
         assert_eq!(DisplayValue::formula("2*ceil(n/2)-(1+n)", 0.0).text, "2·⌈n/2⌉−(1+n) = 0");
         assert_eq!(DisplayValue::formula("floor(log2(n)) + 1", 4.0).text, "⌊log₂(n)⌋ + 1 = 4");
         assert_eq!(DisplayValue::formula("25", 25.0).text, "25");

@@ -19,6 +19,21 @@ pub(super) struct SentMessage {
     pub(super) payload: String,
 }
 
+/// The names of these numbers, and what reports call them. In addition there are `first.KIND` and `last.KIND`.
+pub(super) const FACTS: [(&str, &str); 11] = [
+    ("steps", "steps"),
+    ("ticks", "ticks with messages"),
+    ("kinds", "kinds of messages"),
+    ("wheels", "tokens on the ring"),
+    ("coin_sides", "sides of the coin"),
+    ("before_elected", "messages before the winner knows"),
+    ("names", "different names"),
+    ("cheats", "nodes that cheat"),
+    ("noticed", "nodes that notice"),
+    ("noticed.passed-over", "nodes that notice that they were passed over"),
+    ("noticed.silent-winner", "nodes that notice that the winner is silent"),
+];
+
 /// Numbers from the trace of a run, in addition to its row of results.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct TraceFacts {

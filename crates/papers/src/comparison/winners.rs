@@ -24,25 +24,59 @@ pub(super) fn tables(item: &Item, cache: &ResultCache) -> Result<Vec<WinnersTabl
     item.winners.iter().map(|winners| table(winners, item, cache)).collect()
 }
 
-/// A finding for each table: what is compared with the record is a checksum of its cells.
-pub(super) fn findings(tables: &[WinnersTable]) -> Vec<Finding> {
-    let finding = |table: &WinnersTable| {
-        let cells: Vec<&str> = table.rows.iter().flat_map(|(_, cells)| cells).map(String::as_str).collect();
-        let checksum = crc32fast::hash(cells.join("\n").as_bytes());
-        Finding {
-            label: format!("the table \"{}\"", table.title),
-            published: None,
-            test: None,
-            formula: None,
-            measured: Some(DisplayValue::text(format!("{} cells, checksum {checksum:08x}", cells.len()))),
-            verdict: Verdict::Shown,
-            reasons: Vec::new(),
-            choice: None,
-            chance: None,
-            quote: None,
-            is_printed: false,
-            sample: String::new(),
+impl WinnersTable {
+    /// How findings name it.
+    fn label(&self) -> String {
+        format!("the table \"{}\"", self.title)
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().flat_map(|(_, cells)| cells).map(String::as_str)
+    }
+
+    /// Who wins how often, the most frequent winner first.
+    fn wins(&self) -> String {
+        let mut wins: Vec<(&str, usize)> = Vec::new();
+        for cell in self.cells() {
+            let winner = cell.rsplit_once(" (").map_or(cell, |(winner, _)| winner);
+            match wins.iter_mut().find(|(known, _)| *known == winner) {
+                Some((_, count)) => *count += 1,
+                None => wins.push((winner, 1)),
+            }
         }
+        wins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let times = |(winner, count): &(&str, usize)| format!("{winner}: {count}");
+        let words: Vec<String> = wins.iter().map(times).collect();
+        format!("best of {} times, {}", self.cells().count(), words.join("; "))
+    }
+
+    /// All of its cells in a few characters, for the record: what is shown of a table is less than all of it.
+    pub(super) fn fingerprint(&self) -> String {
+        let cells: Vec<&str> = self.cells().collect();
+        format!("{} cells, checksum {:08x}", cells.len(), crc32fast::hash(cells.join("\n").as_bytes()))
+    }
+}
+
+/// The table that a finding is about.
+pub(super) fn table_of<'a>(tables: &'a [WinnersTable], finding: &Finding) -> Option<&'a WinnersTable> {
+    tables.iter().find(|table| table.label() == finding.label)
+}
+
+/// A finding for each table, for the record.
+pub(super) fn findings(tables: &[WinnersTable]) -> Vec<Finding> {
+    let finding = |table: &WinnersTable| Finding {
+        label: table.label(),
+        published: None,
+        test: None,
+        formula: None,
+        measured: Some(DisplayValue::text(table.wins())),
+        verdict: Verdict::Shown,
+        reasons: Vec::new(),
+        choice: None,
+        chance: None,
+        quote: None,
+        is_printed: false,
+        sample: String::new(),
     };
     tables.iter().map(finding).collect()
 }

@@ -1,37 +1,20 @@
 //! The tests of claims in words: quantities without the names that they have in files.
 
-use super::display::pretty;
+use std::fmt::Write;
 
-/// What the columns of results are called in reports.
-const WORDS: [(&str, &str); 22] = [
-    ("quiescent", "ticks until the end"),
-    ("elected", "ticks until the winner leads"),
-    ("agreed", "ticks until all agree"),
-    ("agreement", "all agree"),
-    ("load_mean", "messages handled per node"),
-    ("load_max", "most messages handled by one node"),
-    ("collisions", "simultaneous arrivals"),
-    ("collisions_max", "most simultaneous arrivals"),
-    ("live", "live nodes"),
-    ("lost", "lost messages"),
-    ("nodes", "n"),
-    ("edges", "links"),
-    ("hung", "runs that do not end"),
-    ("let.state", "bytes of state"),
-    ("let.rounds", "rounds"),
-    ("trace.before_elected", "messages before the winner knows"),
-    ("trace.names", "different names"),
-    ("trace.noticed", "nodes that notice"),
-    ("trace.noticed.passed-over", "nodes that notice that they were passed over"),
-    ("trace.noticed.silent-winner", "nodes that notice that the winner is silent"),
-    ("infinite", "fair executions without an end"),
-    ("cycles", "executions of any length"),
-];
+use super::computed::COLUMNS;
+use super::display::pretty;
+use super::trace_facts::FACTS;
+use crate::table::METRICS;
+
+/// Names that no list describes: settings, and variables of experiments.
+const SETTINGS: [(&str, &str); 3] = [("nodes", "n"), ("edges", "links"), ("let.state", "bytes of state")];
 
 /// A formula in words and mathematical notation.
 pub(super) fn in_words(formula: &str) -> String {
     let mut out = String::new();
-    let mut rest = formula.trim();
+    let with_conditions = with_conditions(formula.trim());
+    let mut rest = with_conditions.as_str();
     while let Some(first) = rest.chars().next() {
         let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.' || c == '-';
         if !first.is_alphabetic() && first != '`' {
@@ -58,21 +41,52 @@ pub(super) fn in_words(formula: &str) -> String {
         out.push_str(&name_in_words(name).replace('-', HYPHEN));
         rest = after;
     }
-    pretty(&out).replace(HYPHEN, "-")
+    let signs = [("==", "="), ("!=", "≠"), (">=", "≥"), ("<=", "≤"), (HYPHEN, "-")];
+    signs.into_iter().fold(pretty(&out), |text, (sign, shown)| text.replace(sign, shown))
 }
 
 /// Stands for a hyphen while a formula is formatted.
 const HYPHEN: &str = "\u{2010}";
 
+/// What a name is called, where the quantity is described: a metric, a fact of a trace, a column of a computed table.
 fn name_in_words(name: &str) -> String {
-    if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == name) {
-        return (*words).to_string();
+    let metrics = METRICS.iter().chain(&COLUMNS).map(|(known, words, _)| (*known, *words));
+    if let Some((_, words)) = SETTINGS.into_iter().chain(metrics).find(|(known, _)| *known == name) {
+        return words.to_string();
     }
     match name.split_once('.') {
         Some(("messages", kind)) => format!("{kind} messages"),
+        Some(("trace", fact)) => fact_in_words(fact),
         Some(("p" | "let", name)) => name.to_string(),
         _ => name.to_string(),
     }
+}
+
+fn fact_in_words(fact: &str) -> String {
+    if let Some((_, words)) = FACTS.iter().find(|(known, _)| *known == fact) {
+        return (*words).to_string();
+    }
+    match fact.split_once('.') {
+        Some((end, kind)) => format!("tick of the {end} {kind} message"),
+        None => fact.to_string(),
+    }
+}
+
+/// A condition within a sum or product counts 1 where it holds. Its parentheses contain no others.
+fn with_conditions(formula: &str) -> String {
+    let mut out = String::new();
+    let mut rest = formula;
+    while let Some((before, after)) = rest.split_once('(') {
+        out.push_str(before);
+        rest = after;
+        out.push('(');
+        let inner = after.split(['(', ')']).next().unwrap_or_default();
+        if inner.contains(['<', '>', '=']) && after[inner.len()..].starts_with(')') {
+            let _ = write!(out, "1 if {inner}, else 0");
+            rest = &after[inner.len()..];
+        }
+    }
+    out + rest
 }
 
 /// A product of conditions, such as `agreement * (leader == 6)`, as a list of them. `None` for any other formula.
@@ -85,8 +99,7 @@ pub(super) fn conditions(formula: &str) -> Option<String> {
         match (*factor, inner) {
             ("agreement", _) => Some("all agree".to_string()),
             (_, Some(inner)) if inner.contains("==") || inner.contains('<') || inner.contains('>') => {
-                let readable = inner.replace("==", "=").replace(">=", "≥").replace("<=", "≤");
-                Some(in_words(&readable))
+                Some(in_words(inner))
             }
             _ => None,
         }
@@ -105,6 +118,11 @@ mod tests {
         assert_eq!(in_words("messages.m-coordinator - (n-1)"), "m-coordinator messages − (n−1)");
         assert_eq!(in_words("messages - n^2"), "messages − n²");
         assert_eq!(in_words("`p.sun-depth` + load_max"), "sun-depth + most messages handled by one node");
+        assert_eq!(in_words("messages / `before.messages`"), "messages / messages before the faults");
+        assert_eq!(in_words("wave*worst_links - let.k"), "wave·links − k");
+        assert_eq!(in_words("`trace.first.m-coordinator` - 2"), "tick of the first m-coordinator message − 2");
+        assert_eq!(in_words("quiescent - 2*(k == n/2)"), "ticks until the end − 2·(1 if k = n/2, else 0)");
+        assert_eq!(in_words("max(n, 2)*(n >= 3)"), "max(n, 2)·(1 if n ≥ 3, else 0)");
     }
 
     #[test]

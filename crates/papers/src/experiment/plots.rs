@@ -144,7 +144,7 @@ fn check_column(grid: &Grid<'_>, name: &str) -> Result<(), Diagnostic> {
     let known: Vec<&str> = ["algorithm", "nodes"]
         .into_iter()
         .chain(grid.keys().map(|key| &**key.name()).filter(|name| !matches!(*name, "algorithm" | "nodes")))
-        .chain(METRICS.iter().map(|(name, _)| *name))
+        .chain(METRICS.iter().map(|(name, ..)| *name))
         .collect();
     if is_kind || known.contains(&name) {
         return Ok(());

@@ -220,7 +220,7 @@ fn axis(table: &Table, name: &str, label: Option<&str>, scale: Scale) -> Axis {
     let about =
         table.columns().find(|(heading, _)| &*heading.name == name).map(|(heading, _)| heading.about.to_string());
     // Files of other programs have no descriptions.
-    let default = || METRICS.iter().find(|(known, _)| *known == name).map(|(_, about)| (*about).to_string());
+    let default = || METRICS.iter().find(|(known, ..)| *known == name).map(|(.., about)| (*about).to_string());
     let about = about.filter(|about| !about.is_empty()).or_else(default);
     let label = label.map(str::to_string).or(about).unwrap_or_else(|| name.to_string());
     Axis { label, scale }

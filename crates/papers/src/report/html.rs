@@ -84,8 +84,8 @@ fn section(out: &mut String, comparison: &PaperComparison) {
         display_name(&paper.name),
         escape(&paper.authors),
         escape(&paper.title),
-        escape(&paper.about),
-        escape(&paper.counting),
+        prose(&paper.about),
+        prose(&paper.counting),
     );
     for compared in &comparison.items {
         article(out, &paper.name, compared);
@@ -105,7 +105,7 @@ fn article(out: &mut String, text: &str, compared: &ItemComparison) {
         escape(&item.place),
     );
     if !item.about.is_empty() {
-        let _ = writeln!(out, "<p>{}</p>", escape(&item.about));
+        let _ = writeln!(out, "<p>{}</p>", prose(&item.about));
     }
     if !compared.findings.is_empty() {
         findings(out, &id, compared);
@@ -169,6 +169,40 @@ fn figure(out: &mut String, figure: &Figure) {
         figure.experiment,
         figure.name,
     );
+}
+
+/// Text with `code` in backquotes, indices (`L_i`) and exponents (`u^i`, `u^(i-1)`).
+pub(super) fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for (part, is_code) in text.split('`').zip([false, true].into_iter().cycle()) {
+        let part = escape(part);
+        let _ = if is_code { write!(out, "<code>{part}</code>") } else { write!(out, "{}", raised_and_lowered(&part)) };
+    }
+    out
+}
+
+fn raised_and_lowered(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['_', '^']) {
+        let (before, after) = rest.split_at(at);
+        let (tag, after) = (if after.starts_with('_') { "sub" } else { "sup" }, &after[1..]);
+        let inner =
+            after.strip_prefix('(').and_then(|inner| inner.split_once(')')).filter(|(inner, _)| !inner.contains('('));
+        let end = after.find(|c: char| !c.is_alphanumeric() && c != '.').unwrap_or(after.len());
+        let (raised, more) = inner.unwrap_or_else(|| after.split_at(end));
+        out.push_str(before);
+        // An index belongs to a letter: other names are shown as they are.
+        let base = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().chars().count();
+        if raised.is_empty() || before.is_empty() || (tag == "sub" && base != 1) {
+            out.push_str(&rest[at..=at]);
+            rest = after;
+            continue;
+        }
+        let _ = write!(out, "<{tag}>{raised}</{tag}>");
+        rest = more;
+    }
+    out + rest
 }
 
 pub(super) fn badge(verdict: Verdict) -> String {

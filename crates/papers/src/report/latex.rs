@@ -91,7 +91,7 @@ fn winners(out: &mut String, table: &WinnersTable, label: &str) {
 /// Escapes text for LaTeX.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut inside = false;
+    let (mut inside, mut is_code) = (false, false);
     for sign in text.chars() {
         match sign {
             '\\' => out.push_str("\\textbackslash{}"),
@@ -101,7 +101,7 @@ fn escaped(text: &str) -> String {
             }
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
-            '<' | '>' | '·' | '²' | '−' | '≤' | 'Σ' | '⌈' | '⌉' | '⌊' | '⌋' | '∈' | 'Ω' => {
+            '<' | '>' | '·' | '²' | '−' | '≤' | 'Σ' | '⌈' | '⌉' | '⌊' | '⌋' | '∈' | 'Ω' | '≠' => {
                 let math = match sign {
                     '·' => "\\cdot",
                     '²' => "^2",
@@ -114,6 +114,7 @@ fn escaped(text: &str) -> String {
                     '⌋' => "\\rfloor",
                     '∈' => "\\in",
                     'Ω' => "\\Omega",
+                    '≠' => "\\ne",
                     '<' => "<",
                     _ => ">",
                 };
@@ -122,6 +123,10 @@ fn escaped(text: &str) -> String {
             '"' => {
                 inside = !inside;
                 out.push_str(if inside { "``" } else { "''" });
+            }
+            '`' => {
+                is_code = !is_code;
+                out.push_str(if is_code { "\\texttt{" } else { "}" });
             }
             '…' => out.push_str("\\ldots{}"),
             '→' => out.push_str("$\\to$"),
@@ -142,5 +147,6 @@ mod tests {
         assert_eq!(escaped("50 % of n_1 & {a}"), "50 \\% of n\\_1 \\& \\{a\\}");
         assert_eq!(escaped("n²·p.u ≤ \\"), "n$^2$$\\cdot$p.u $\\le$ \\textbackslash{}");
         assert_eq!(escaped("\"8 steps\""), "``8 steps''");
+        assert_eq!(escaped("as `sim bully` does"), "as \\texttt{sim bully} does");
     }
 }

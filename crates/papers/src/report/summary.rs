@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hustings_text::svg::escape;
 
-use super::html::{badge, display_name};
+use super::html::{badge, display_name, prose};
 use crate::comparison::{AppliedReason, Finding, ItemComparison, Origin, PaperComparison, Verdict, tally};
 
 /// A finding with its paper and item.
@@ -88,9 +88,9 @@ fn claims(out: &mut String, all: &[Found<'_>], verdict: Verdict, title: &str) {
     }
     let _ = writeln!(out, "<details><summary>{title} <b>({})</b></summary>\n<ul>", matching.len());
     for (comparison, item, finding) in matching {
-        let reason = finding.reasons.first().map_or_else(String::new, |reason| format!(": {}", escape(&reason.says)));
+        let reason = finding.reasons.first().map_or_else(String::new, |reason| format!(": {}", prose(&reason.says)));
         let _ =
-            writeln!(out, "<li>{} {}{}{reason}</li>", link(comparison, item), escape(&finding.label), source(finding));
+            writeln!(out, "<li>{} {}{}{reason}</li>", link(comparison, item), prose(&finding.label), source(finding));
     }
     out.push_str("</ul></details>\n");
 }
@@ -117,7 +117,7 @@ fn differences(out: &mut String, all: &[Found<'_>]) {
     for ((comparison, item, _), reason, count) in reasons {
         let kind = reason.kind.map_or_else(String::new, |kind| format!(" <b>{}</b>", kind.name()));
         let times = if count == 1 { String::new() } else { format!(" ({count} numbers)") };
-        let _ = writeln!(out, "<li>{}{kind}{times}: {}</li>", link(comparison, item), escape(&reason.says));
+        let _ = writeln!(out, "<li>{}{kind}{times}: {}</li>", link(comparison, item), prose(&reason.says));
     }
     out.push_str("</ul></details>\n");
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hustings_text::svg::escape;
 
 use super::columns::{Column, columns, is_text};
-use super::html::badge;
+use super::html::{badge, prose};
 use super::notes::{marks, notes};
 use super::summary;
 use crate::comparison::{AppliedReason, Finding, ItemComparison, WinnersTable};
@@ -33,7 +33,7 @@ pub(super) fn findings(out: &mut String, id: &str, compared: &ItemComparison) {
     out.push_str("<ol class=\"notes\">\n");
     for (reason, number) in notes.iter().zip(1..) {
         let kind = reason.kind.map_or_else(String::new, |kind| format!("<b>{}</b> ", kind.name()));
-        let _ = writeln!(out, "<li id=\"{id}-{number}\">{kind}{}</li>", escape(&reason.says));
+        let _ = writeln!(out, "<li id=\"{id}-{number}\">{kind}{}</li>", prose(&reason.says));
     }
     out.push_str("</ol>\n");
 }
@@ -44,12 +44,12 @@ fn row(out: &mut String, id: &str, columns: &[Column], notes: &[&AppliedReason],
     } else {
         format!(" <span class=\"sample\">{}</span>", escape(&finding.sample))
     };
-    let _ = write!(out, "<tr><th scope=\"row\">{}{}{sample}</th>", escape(&finding.label), summary::source(finding));
+    let _ = write!(out, "<tr><th scope=\"row\">{}{}{sample}</th>", prose(&finding.label), summary::source(finding));
     for column in columns {
         let shown = column.of(finding);
-        let mut text = shown.map_or_else(String::new, |shown| escape(&shown.text));
+        let mut text = shown.map_or_else(String::new, |shown| prose(&shown.text));
         if let (Some(test), Some(choice), true) = (&finding.test, &finding.choice, shown == finding.test.as_ref()) {
-            text = format!("{} <span class=\"choice\">our threshold: {}</span>", escape(&test.text), escape(choice));
+            text = format!("{} <span class=\"choice\">our threshold: {}</span>", prose(&test.text), prose(choice));
         }
         let words = if shown.is_some_and(is_text) { " words" } else { "" };
         let _ = write!(out, "<td class=\"{}{words}\" data-label=\"{}\">{text}</td>", column.class(), column.name);

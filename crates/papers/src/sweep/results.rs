@@ -91,7 +91,7 @@ impl Builder<'_> {
 
     /// A column that every experiment has.
     fn metric(&mut self, name: &str, values: Values) -> Result<(), TableError> {
-        let about = METRICS.iter().find(|(known, _)| *known == name).map_or("", |(_, about)| about);
+        let about = METRICS.iter().find(|(known, ..)| *known == name).map_or("", |(.., about)| about);
         self.push(name, about, values)
     }
 
