@@ -60,13 +60,15 @@ impl Options {
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
     let version = &options.version;
     let manifest = read(&root.join("Cargo.toml"))?;
-    check_version(&manifest, &read(&root.join(CITATION))?, version)?;
+    let citation = read(&root.join(CITATION))?;
+    check_version(&manifest, &citation, version)?;
     let notes = notes(&read(&root.join(CHANGELOG))?, version, options.is_dry_run)?;
     let commit = git(root, &["rev-parse", "HEAD"])?;
     let date = git(root, &["show", "--no-patch", "--format=%cI", "HEAD"])?;
     let releases = read(&root.join(RELEASES))?;
     let recorded = record(&releases, version, &commit, &date)?;
     if !options.is_dry_run {
+        check_date(&citation)?;
         if !git(root, &["status", "--porcelain"])?.is_empty() {
             return Err("there are changes that are not committed: a release is a commit".to_string());
         }
@@ -128,6 +130,14 @@ fn check_version(manifest: &str, citation: &str, version: &str) -> Result<(), St
     match citation.lines().any(|line| line == format!("version: {version}")) {
         true => Ok(()),
         false => Err(format!("{CITATION} has no line `version: {version}`: change it there first")),
+    }
+}
+
+/// Reports name the day of the release.
+fn check_date(citation: &str) -> Result<(), String> {
+    match citation.lines().any(|line| line.starts_with("date-released: ")) {
+        true => Ok(()),
+        false => Err(format!("{CITATION} has no line `date-released: YYYY-MM-DD`: add it there first")),
     }
 }
 
@@ -270,5 +280,7 @@ mod tests {
         assert_eq!(check_version(manifest, "version: 0.1.0\n", "0.1.0"), Ok(()));
         assert!(check_version(manifest, "", "0.2.0").is_err_and(|error| error.contains("0.1.0, not 0.2.0")));
         assert!(check_version(manifest, "version: 0.0.9\n", "0.1.0").is_err_and(|error| error.contains("CITATION")));
+        assert_eq!(check_date("version: 0.1.0\ndate-released: 2026-01-31\n"), Ok(()));
+        assert!(check_date("version: 0.1.0\n").is_err_and(|error| error.contains("date-released")));
     }
 }

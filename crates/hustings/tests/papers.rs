@@ -21,7 +21,9 @@ fn lists_the_papers() {
 
 #[test]
 fn errors_name_what_is_allowed() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
+        (&["papers", "datley", "--date", "2026-13-01"], "not a date; allowed: YYYY-MM-DD, such as 2026-01-31"),
+        (&["papers", "datley", "--date", "today"], "invalid value 'today' for '--date <DATE>'"),
         (&["papers", "datly"], "there is no paper `datly`"),
         (&["papers", "datly"], "the nearest is `datley`; `hustings papers` shows all"),
         (&["papers", "--out", "somewhere"], "--out, --bundle, --plant-errors and --large need a paper, or --all"),
@@ -179,6 +181,11 @@ fn a_row_that_cannot_fail_is_refused() {
             all,
             "claim `and on all rings`: whose claim is it?",
         ),
+        (
+            text.replace("authors = ", "organization = \"The University of Elsewhere\"\nauthors = "),
+            2,
+            "the quotation \"The University of Elsewhere\" is not in the text",
+        ),
         (text.replace("text = \"article.txt\"", ""), quote - 5, "cannot be checked: `text` names no file"),
         (text.replace("\"article.txt\"", "\"two-ways.toml\""), 0, "allowed: the name of a file beside this one"),
     ];
@@ -221,7 +228,7 @@ fn a_bundle_is_reproduced_bit_for_bit() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = |name: &str| folder.path().join(name);
     let first = path("first.tar").display().to_string();
-    let ran = inside(&["papers", &own_paper(), "--bundle", &first, "--threads", "1"]);
+    let ran = inside(&["papers", &own_paper(), "--bundle", &first, "--threads", "1", "--date", "2026-01-31"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let bytes = fs::read(&first).expect("the archive is written");
     tar::Archive::new(bytes.as_slice()).unpack(folder.path()).expect("it is an archive");
@@ -237,6 +244,8 @@ fn a_bundle_is_reproduced_bit_for_bit() {
     let ran = inside(&args);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
     assert!(fs::read(path("again.tar")).expect("it is written") == bytes, "{command} writes other bytes");
+    let page = fs::read_to_string(path("bundle/report/index.html")).expect("it has a page");
+    assert!(page.contains(", 2026-01-31</p>"), "the page has the date that was asked for");
     let manifest = fs::read_to_string(path("bundle/MANIFEST.csv")).expect("it has a manifest");
     for name in [
         "papers/own-paper.toml",

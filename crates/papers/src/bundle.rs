@@ -22,16 +22,17 @@ use crate::report::{self, ReportError};
 /// A file of the archive.
 type Entry = (String, Vec<u8>);
 
-/// Writes the archive. `command` is what to type in the unpacked folder to write it again.
+/// Writes the archive. `command` is what to type in the unpacked folder to write it again, `date` that of the program.
 pub fn write(
     comparisons: &[PaperComparison],
     cache: &ResultCache<'_>,
     command: &str,
+    date: Option<&str>,
     path: &Path,
 ) -> Result<(), ReportError> {
     let failed = |error: io::Error| ReportError { path: path.display().to_string(), error };
     let folder = tempfile::tempdir().map_err(failed)?;
-    report::write(comparisons, cache, folder.path())?;
+    report::write(comparisons, cache, date, folder.path())?;
     let mut entries = Vec::new();
     collect(folder.path(), "report", &mut entries).map_err(failed)?;
     for comparison in comparisons {

@@ -18,7 +18,7 @@ fn compare(name: &str) -> PaperComparison {
     let comparison =
         PaperComparison::of(published::find(name).unwrap(), &cache, false).unwrap_or_else(|error| panic!("{error}"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    report::write(std::slice::from_ref(&comparison), &cache, &folder).unwrap_or_else(|error| panic!("{error}"));
+    report::write(std::slice::from_ref(&comparison), &cache, None, &folder).unwrap_or_else(|error| panic!("{error}"));
     check_links(&folder);
     visible::no_internal_names(&fs::read_to_string(folder.join("index.html")).unwrap());
     phone::nothing_is_beside_the_screen(&folder.join("index.html"));

@@ -48,6 +48,10 @@ pub(crate) struct PapersArgs {
     /// on nothing but the version.
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
+    /// The date of the program in the report, YYYY-MM-DD [default: the day of its release]. It is not that of the day:
+    /// the same version writes the same bytes.
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    date: Option<String>,
     /// Plants an error behind every row and lists the rows whose verdict does not change: they could not fail.
     #[arg(long, conflicts_with_all = ["out", "bundle"])]
     plant_errors: bool,
@@ -60,6 +64,18 @@ pub(crate) struct PapersArgs {
     /// The output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+/// A day, as a report shows it.
+fn date(text: &str) -> Result<String, String> {
+    let allowed = || "not a date; allowed: YYYY-MM-DD, such as 2026-01-31".to_string();
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_number = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+    let [year, month, day] = parts[..] else { return Err(allowed()) };
+    let within = |part: &str, max: u32| part.parse().is_ok_and(|number: u32| (1..=max).contains(&number));
+    let is_date =
+        is_number(year, 4) && is_number(month, 2) && is_number(day, 2) && within(month, 12) && within(day, 31);
+    if is_date { Ok(text.to_string()) } else { Err(allowed()) }
 }
 
 pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, Failure> {
@@ -105,10 +121,10 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
         return planted(&chosen, &rows, args.format, console);
     }
     if let Some(folder) = &args.out {
-        report::write(&comparisons, &cache, folder)?;
+        report::write(&comparisons, &cache, args.date.as_deref(), folder)?;
     }
     if let Some(file) = &args.bundle {
-        bundle::write(&comparisons, &cache, &command(args, &chosen), file)?;
+        bundle::write(&comparisons, &cache, &command(args, &chosen), args.date.as_deref(), file)?;
     }
     match args.format {
         Format::Json => writeln!(console.out, "{}", to_json(&comparisons))?,
@@ -138,7 +154,8 @@ fn command(args: &PapersArgs, chosen: &[&Paper]) -> String {
         Some(name) => name.clone(),
     };
     let large = if args.large { " --large" } else { "" };
-    format!("hustings papers {what}{large} --bundle again.tar")
+    let date = args.date.as_ref().map_or_else(String::new, |date| format!(" --date {date}"));
+    format!("hustings papers {what}{large}{date} --bundle again.tar")
 }
 
 /// Lists the rows that cannot fail.

@@ -36,6 +36,12 @@ pub struct Paper {
     pub url: Option<String>,
     /// The year in which it appeared.
     pub year: Option<u16>,
+    /// Where it appeared: a journal, a conference, a course.
+    pub venue: Option<String>,
+    /// Where its authors work, in the words of the paper.
+    pub organization: Option<String>,
+    /// The year of the newest work that it cites, if it does not give its own.
+    pub newest_citation: Option<u16>,
     /// A file beside this one: the text of the paper, or the hashes of its words. Quotations are checked against it.
     pub text: Option<String>,
     /// The published tables, figures, examples and claims.
@@ -44,6 +50,24 @@ pub struct Paper {
     /// Where it was read.
     #[serde(skip)]
     pub(crate) file: PaperFile,
+}
+
+impl Paper {
+    /// What its text does not say about itself, and what follows from it about the year.
+    pub fn unstated(&self) -> Option<String> {
+        let stated =
+            [("year", self.year.is_some()), ("venue", self.venue.is_some()), ("web address", self.url.is_some())];
+        let missing: Vec<&str> = stated.iter().filter(|(_, is_stated)| !is_stated).map(|(name, _)| *name).collect();
+        let missing = match missing[..] {
+            [] => return None,
+            [one] => format!("no {one}"),
+            [one, other] => format!("neither {one} nor {other}"),
+            _ => format!("neither {}", missing.join(" nor ")),
+        };
+        let newest = self.newest_citation.filter(|_| self.year.is_none());
+        let newest = newest.map_or_else(String::new, |year| format!("; the newest work that it cites is of {year}"));
+        Some(format!("The text states {missing}{newest}"))
+    }
 }
 
 /// The file of a paper.

@@ -17,6 +17,12 @@ pub(crate) fn check(paper: &Paper) -> Result<(), CompareError> {
         })?),
         None => None,
     };
+    let year = paper.newest_citation.map(|year| year.to_string());
+    for (key, text) in [("organization", &paper.organization), ("newest_citation", &year)] {
+        let Some(text) = text else { continue };
+        is_there(words.as_ref(), text)
+            .map_err(|problem| CompareError { place: place(paper, "", key, text), problem })?;
+    }
     for item in &paper.items {
         for claim in &item.claims {
             has_one_origin(item, claim).map_err(|problem| CompareError {

@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("open.js");
 
 /// The whole report on one page, without external files.
-pub(super) fn page(comparisons: &[PaperComparison]) -> String {
+pub(super) fn page(comparisons: &[PaperComparison], date: Option<&str>) -> String {
     let mut out = String::new();
     let _ = write!(
         out,
@@ -24,7 +24,7 @@ pub(super) fn page(comparisons: &[PaperComparison]) -> String {
     );
     contents(&mut out, comparisons);
     out.push_str("<main>\n");
-    opening(&mut out, comparisons);
+    opening(&mut out, comparisons, date);
     comparisons.iter().for_each(|comparison| section(&mut out, comparison));
     let _ = write!(
         out,
@@ -54,9 +54,13 @@ fn contents(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str("</ol>\n</nav>\n");
 }
 
-fn opening(out: &mut String, comparisons: &[PaperComparison]) {
-    out.push_str(
+fn opening(out: &mut String, comparisons: &[PaperComparison], date: Option<&str>) {
+    let version = env!("CARGO_PKG_VERSION");
+    let date = date.map_or_else(|| "not released yet".to_string(), escape);
+    let _ = write!(
+        out,
         "<header id=\"top\">\n<h1>Published and measured results</h1>\n\
+         <p class=\"version\">Hustings {version}, {date}</p>\n\
          <p>Every table, figure, worked example, formula and claim of these papers on leader election, compared with \
          simulated runs. This page first says what was found; the details of each table and claim are below, closed \
          until you open them.</p>\n",
@@ -76,14 +80,17 @@ fn opening(out: &mut String, comparisons: &[PaperComparison]) {
 
 fn section(out: &mut String, comparison: &PaperComparison) {
     let paper = comparison.paper;
+    let known = [&paper.venue, &paper.organization, &paper.year.map(|year| year.to_string()), &paper.unstated()];
+    let whereabouts: String = known.into_iter().flatten().map(|known| format!(". {known}")).collect();
     let _ = write!(
         out,
-        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"cite\">{}: <cite>{}</cite></p>\n<p>{}</p>\n\
+        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"cite\">{}: <cite>{}</cite>{}</p>\n<p>{}</p>\n\
          <p class=\"counting\"><b>Counting.</b> {}</p>\n",
         paper.name,
         display_name(&paper.name),
         escape(&paper.authors),
         escape(&paper.title),
+        escape(&whereabouts),
         prose(&paper.about),
         prose(&paper.counting),
     );

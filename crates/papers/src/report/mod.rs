@@ -47,8 +47,22 @@ pub fn prepare(folder: &Path) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// Writes a report into a folder, which is created if necessary. Existing files are replaced.
-pub fn write(comparisons: &[PaperComparison], cache: &ResultCache<'_>, folder: &Path) -> Result<(), ReportError> {
+/// The day on which this version was released; `None` if it is not yet.
+pub fn release_date() -> Option<&'static str> {
+    const CITATION: &str = include_str!("../../../../CITATION.cff");
+    let day = CITATION.lines().find_map(|line| line.strip_prefix("date-released:"))?;
+    Some(day.trim().trim_matches(['"', '\'']))
+}
+
+/// Writes a report into a folder, which is created if necessary. Existing files are replaced. `date` is the date of the
+/// program, by default that of its release: not that of the day, since the same version writes the same bytes.
+pub fn write(
+    comparisons: &[PaperComparison],
+    cache: &ResultCache<'_>,
+    date: Option<&str>,
+    folder: &Path,
+) -> Result<(), ReportError> {
+    let date = date.or(release_date());
     prepare(folder)?;
     let put = |name: String, bytes: &[u8]| {
         let path = folder.join(name);
@@ -70,7 +84,7 @@ pub fn write(comparisons: &[PaperComparison], cache: &ResultCache<'_>, folder: &
             }
         }
     }
-    put("references.bib".to_string(), bibtex::entries(comparisons).as_bytes())?;
+    put("references.bib".to_string(), bibtex::entries(comparisons, date).as_bytes())?;
     let table = data::findings(comparisons).map_err(|error| failed(folder, io::Error::other(error)))?;
     let mut tables = vec![("findings".to_string(), table)];
     for results in cache.all() {
@@ -87,7 +101,7 @@ pub fn write(comparisons: &[PaperComparison], cache: &ResultCache<'_>, folder: &
             .map_err(|error| failed(&path, error))?;
     }
     // The page comes last, so that everything it links to exists.
-    put("index.html".to_string(), html::page(comparisons).as_bytes())
+    put("index.html".to_string(), html::page(comparisons, date).as_bytes())
 }
 
 fn failed(path: &Path, error: io::Error) -> ReportError {

@@ -38,7 +38,7 @@ fn comparison() -> PaperComparison {
 
 #[test]
 fn the_page_has_anchors_escaped_text_and_each_reason_once() {
-    let page = html::page(&[comparison()]);
+    let page = html::page(&[comparison()], None);
     for part in [
         "id=\"datley-table-1\"",
         "href=\"#datley-table-1\"",
@@ -59,6 +59,16 @@ fn the_page_has_anchors_escaped_text_and_each_reason_once() {
         let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "<{tag}>");
     }
+}
+
+#[test]
+fn the_head_has_the_version_and_the_date_of_the_program() {
+    let version = env!("CARGO_PKG_VERSION");
+    let page = html::page(&[comparison()], Some("2026-01-31"));
+    assert!(page.contains(&format!("Hustings {version}, 2026-01-31</p>")), "{}", &page[..6000]);
+    assert!(html::page(&[comparison()], None).contains(&format!("Hustings {version}, not released yet</p>")));
+    // A date is that of this version, and no other text of the file.
+    assert!(release_date().is_none_or(|date| date.split('-').map(str::len).eq([4, 2, 2])));
 }
 
 #[test]
@@ -108,17 +118,29 @@ fn findings_form_a_table() {
 fn bibtex_has_the_program_and_every_paper_with_its_authors() {
     let all: Vec<PaperComparison> =
         published::all().iter().map(|paper| PaperComparison { paper, items: Vec::new() }).collect();
-    let text = bibtex::entries(&all);
+    let text = bibtex::entries(&all, Some("2026-01-31"));
     for part in [
         "@software{hustings,\n  author  = {{The Hustings authors}},",
         "@misc{shirali,\n  author  = {M. Shirali and A. HaghghatToroghi and M. Vojdani},",
         "  author  = {B. Bonakdarpour},\n",
-        "  note    = {after W. Fokkink},\n",
+        "  note    = {After W. Fokkink. The text states neither year nor web address},\n",
+        "  howpublished = {Distributed Algorithms (CAS 769)},\n  organization = {Department of Computing and Software, McMaster",
+        "The text states neither year nor venue nor web address; the newest work that it cites is of 2009},\n",
+        "  organization = {Τμήμα Εφ. Πληροφορικής \\& Πολυμέσων, ΤΕΙ Κρήτης},\n",
+        "  version = {0.1.0},\n  year    = {2026},\n  date    = {2026-01-31},\n",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    // Year, venue and address: each is there, or the entry says that the paper does not state it.
+    for entry in text.split("@misc").skip(1) {
+        for (field, name) in [("\n  year ", "year"), ("\n  howpublished ", "venue"), ("\n  url ", "web address")] {
+            let note = entry.lines().find(|line| line.starts_with("  note")).unwrap_or_default();
+            assert!(entry.contains(field) != note.contains(name), "{name} in {entry}");
+        }
+        assert!(entry.contains("\n  organization = "), "{entry}");
     }
     assert_eq!(text.matches("\n  author  = ").count(), published::all().len() + 1);
     let paper = published::Paper { url: Some("https://example.org/a_b&c".into()), ..published::all()[0].clone() };
     let one = PaperComparison { paper: Box::leak(Box::new(paper)), items: Vec::new() };
-    assert!(bibtex::entries(&[one]).contains("  url     = {https://example.org/a_b&c},"));
+    assert!(bibtex::entries(&[one], None).contains("  url     = {https://example.org/a_b&c},"));
 }
