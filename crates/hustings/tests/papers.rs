@@ -21,9 +21,11 @@ fn lists_the_papers() {
 
 #[test]
 fn errors_name_what_is_allowed() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["papers", "datley", "--date", "2026-13-01"], "not a date; allowed: YYYY-MM-DD, such as 2026-01-31"),
         (&["papers", "datley", "--date", "today"], "invalid value 'today' for '--date <DATE>'"),
+        (&["papers", "datley", "--item", "table-4"], "there is no item `table-4`"),
+        (&["papers", "--all", "--item", "table-4"], "cannot be used with"),
         (&["papers", "datly"], "there is no paper `datly`"),
         (&["papers", "datly"], "the nearest is `datley`; `hustings papers` shows all"),
         (&["papers", "--out", "somewhere"], "--out, --bundle, --plant-errors and --large need a paper, or --all"),
@@ -122,6 +124,53 @@ fn the_commands_of_the_research_page_work() {
     assert!(tried >= 6, "there are command lines");
 }
 
+/// Every finding of a paper: the id of its item, and the finding.
+fn findings(printed: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let items = printed["papers"][0]["items"].as_array().expect("there are items");
+    items.iter().flat_map(|item| {
+        let id = item["id"].as_str().expect("it has an id");
+        item["findings"].as_array().expect("it has findings").iter().map(move |finding| (id, finding))
+    })
+}
+
+/// The command of a row measures again what the row says.
+#[test]
+fn the_commands_of_rows_work() {
+    let mut counted = 0;
+    for paper in ["datley", "crete"] {
+        let printed: Value = serde_json::from_str(&inside(&["papers", paper, "--format", "json"]).out).expect("JSON");
+        for (item, finding) in findings(&printed) {
+            let Some(command) = finding["command"].as_str() else { continue };
+            let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+            if words.contains(&"--trace") {
+                let ran = inside(&words);
+                assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
+                continue;
+            }
+            let ran = inside(&[&words[..], &["--format", "json"]].concat());
+            assert!(ran.code <= 1 && ran.err.is_empty(), "{command}: {}", ran.err);
+            let run: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{command}: {error}"));
+            // These tables count messages.
+            if paper == "datley" && item.starts_with("table-") {
+                assert_eq!(run["messages"]["total"].as_f64(), finding["measured"]["value"].as_f64(), "{command}");
+                counted += 1;
+            }
+        }
+    }
+    assert!(counted >= 18, "{counted} rows are measured again");
+}
+
+/// The command of an item shows the same rows with the same verdicts, and nothing else.
+#[test]
+fn one_item_of_a_paper_is_shown_alone() {
+    let all: Value = serde_json::from_str(&inside(&["papers", "datley", "--format", "json"]).out).expect("JSON");
+    let one = inside(&["papers", "datley", "--item", "table-2", "--format", "json"]);
+    let one: Value = serde_json::from_str(&one.out).expect("JSON");
+    let wanted: Vec<(&str, &Value)> = findings(&all).filter(|(item, _)| *item == "table-2").collect();
+    assert_eq!(findings(&one).collect::<Vec<_>>(), wanted);
+    assert!(wanted.len() >= 9);
+}
+
 fn own_paper() -> String {
     repository().join("docs/own-paper/paper.toml").display().to_string()
 }
@@ -137,6 +186,36 @@ fn a_paper_of_the_users_own_is_compared_with_experiments_beside_it() {
     assert_eq!(printed["papers"][0]["items"][0]["findings"][0]["runs"], "n = 8, 1 run");
     let planted = inside(&["papers", &own_paper(), "--plant-errors"]);
     assert_eq!((planted.code, planted.out.as_str()), (0, "an error behind any row changes its verdict\n"));
+}
+
+/// In the folder of its report, the command of an item of a user's own paper works, too.
+#[test]
+fn the_report_of_an_own_paper_can_be_reproduced_from_its_folder() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let out = folder.path().display().to_string();
+    assert_eq!(inside(&["papers", &own_paper(), "--out", &out]).code, 0);
+    let page = fs::read_to_string(folder.path().join("index.html")).expect("the page is there");
+    let commands: Vec<&str> =
+        page.split("<code>hustings ").skip(1).filter_map(|rest| rest.split("</code>").next()).collect();
+    for start in
+        ["papers data/paper-own-paper.toml --item table-1", "sweep data/two-ways.toml --out runs", "sim franklin"]
+    {
+        assert!(commands.iter().any(|command| command.starts_with(start)), "{start}: {commands:?}");
+    }
+    for command in commands {
+        let here = |word: &str| match word {
+            "runs" => folder.path().join("runs").display().to_string(),
+            _ if word.starts_with("data/") => folder.path().join(word).display().to_string(),
+            _ => word.to_string(),
+        };
+        let args: Vec<String> = command.split_whitespace().map(here).collect();
+        // The same runs twice: a sweep does not replace results.
+        if args[0] == "sweep" && folder.path().join("runs").exists() {
+            continue;
+        }
+        let ran = inside(&args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
+    }
 }
 
 /// Copies what the paper of the documentation names into this folder.

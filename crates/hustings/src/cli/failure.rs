@@ -257,6 +257,7 @@ fn unknown_help(what: &str, nearest: Option<&str>) -> Option<String> {
     let list = match what {
         "algorithm" => "`hustings list` shows all",
         "paper" => "`hustings papers` shows all",
+        "item" => "`hustings papers NAME --format json` lists them with their ids; some need --large",
         "plot" => "those there are stand in the experiment's [[plot]] blocks",
         _ => "`hustings` shows all",
     };

@@ -23,6 +23,7 @@ const EXAMPLES: &str = "Examples:
   hustings papers                          lists the papers
   hustings papers datley                   compares every number of one paper, and explains the differences
   hustings papers datley --format json     the same as JSON
+  hustings papers datley --item table-1    one table of it
   hustings papers mine/paper.toml          a paper of your own, with its experiments mine/NAME.toml
   hustings papers --all --out report       all papers: report/index.html, LaTeX tables, figures, data
   hustings papers --all --bundle all.tar   the same and the experiments in one archive, which others can reproduce
@@ -55,6 +56,9 @@ pub(crate) struct PapersArgs {
     /// Plants an error behind every row and lists the rows whose verdict does not change: they could not fail.
     #[arg(long, conflicts_with_all = ["out", "bundle"])]
     plant_errors: bool,
+    /// Shows only this item of the paper. All of it is compared, since claims are decided together.
+    #[arg(long, value_name = "ID", requires = "name", conflicts_with_all = ["out", "bundle", "plant_errors"])]
+    item: Option<String>,
     /// Includes items that take minutes: networks of up to a million nodes.
     #[arg(long)]
     large: bool,
@@ -114,7 +118,10 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
     let compared: Result<Vec<PaperComparison>, _> =
         chosen.iter().map(|paper| PaperComparison::of(paper, &cache, args.large)).collect();
     bar.finish_and_clear();
-    let comparisons = compared?;
+    let mut comparisons = compared?;
+    if let Some(id) = &args.item {
+        only(&mut comparisons, id)?;
+    }
     if args.plant_errors {
         let rows = comparisons.iter().map(|one| rows_that_cannot_fail(one, &cache, args.large));
         let rows: Vec<Vec<String>> = rows.collect::<Result<_, _>>()?;
@@ -142,6 +149,18 @@ pub(crate) fn run(args: &PapersArgs, console: &mut Console<'_>) -> Result<Exit, 
     }
     let settled = comparisons.iter().all(PaperComparison::is_settled);
     Ok(if settled { Exit::Done } else { Exit::No })
+}
+
+/// Leaves only the item with this id.
+fn only(comparisons: &mut [PaperComparison], id: &str) -> Result<(), Failure> {
+    for comparison in comparisons {
+        let known: Vec<&str> = comparison.items.iter().map(|compared| compared.item.id.as_str()).collect();
+        if !known.contains(&id) {
+            return Err(Failure::unknown("item", id, known));
+        }
+        comparison.items.retain(|compared| compared.item.id == id);
+    }
+    Ok(())
 }
 
 /// The command that writes the same archive, typed in the folder that it unpacks to.
@@ -365,6 +384,7 @@ fn to_json(comparisons: &[PaperComparison]) -> Value {
             "formula": shown(&finding.formula),
             "measured": shown(&finding.measured),
             "runs": finding.sample,
+            "command": finding.command,
             "verdict": finding.verdict.name(),
             "reasons": reasons,
         })

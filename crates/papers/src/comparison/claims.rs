@@ -65,6 +65,10 @@ fn finding(claim: &Claim, name: Option<&str>, cache: &ResultCache) -> Result<Fin
         quote: claim.quote.clone(),
         is_printed: true,
         sample: sample(&parts),
+        command: match &used[..] {
+            [(results, rows)] => results.command(rows),
+            _ => None,
+        },
     })
 }
 

@@ -16,12 +16,11 @@ use crate::table::{Heading, Table, Values};
 use crate::variants::{OwnId, PredecessorOnly};
 
 /// The names of these tables.
-#[cfg(test)]
 pub(crate) const COMPUTED_TABLES: [&str; 5] =
     ["search-echo", "variant-predecessor", "variant-own-id", "check-anonymous", "check-campaigner"];
 
 /// The columns of these tables: their names, what reports call them, and their descriptions.
-pub(super) const COLUMNS: [(&str, &str, &str); 10] = [
+pub(super) const COLUMNS: [(&str, &str, &str); 15] = [
     ("nodes", "n", "nodes"),
     ("rounds", "rounds", "rounds until the leader is found"),
     ("highest_wins", "rings on which the highest id wins", "whether the highest id wins (1: yes)"),
@@ -36,7 +35,17 @@ pub(super) const COLUMNS: [(&str, &str, &str); 10] = [
     ),
     ("cycles", "executions of any length", "whether executions of any length exist (1: yes)"),
     ("states", "states", "states that were explored"),
+    ("crashes", "crashes", "nodes that crash, at any time"),
+    ("recoveries", "recoveries", "nodes that come back, at any time"),
+    ("slowest", "ticks of the slowest message", "ticks that a message takes at most"),
+    ("two", "two lead at a time", "whether two nodes can lead at the same time (1: yes)"),
+    ("split", "different coordinators in the end", "whether nodes can end with different coordinators (1: yes)"),
 ];
+
+/// Whether a table is computed instead of read from an experiment.
+pub(crate) fn is_computed(name: &str) -> bool {
+    COMPUTED_TABLES.contains(&name)
+}
 
 /// Computes the table with this name.
 pub(super) fn table_named(name: &str) -> Option<Result<Table, CompareError>> {

@@ -34,11 +34,13 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
     let run = cache.run(&results, row)?;
     // An error that is planted: nothing was sent.
     let sent: &[SentMessage] = if cache.plant() == Plant::Wrong { &[] } else { &run.sent };
+    let command = results.command(&[row]).map(|command| format!("{command} --trace text"));
     let mut described: BTreeSet<&SentMessage> = BTreeSet::new();
     let mut findings = Vec::new();
     for step in &example.steps {
         let (finding, here) = compare(step, sent, &run.ids)?;
-        findings.push(Finding { sample: sample(&[(&results.table, &[row])]), is_printed: !item.ours, ..finding });
+        let sample = sample(&[(&results.table, &[row])]);
+        findings.push(Finding { sample, command: command.clone(), is_printed: !item.ours, ..finding });
         described.extend(here);
     }
     if example.whole {
@@ -53,6 +55,7 @@ pub(super) fn findings(item: &Item, cache: &ResultCache) -> Result<(Vec<Finding>
             quote: None,
             is_printed: !item.ours,
             sample: sample(&[(&results.table, &[row])]),
+            command: command.clone(),
             formula: None,
             measured: Some(DisplayValue::text(format!("{} messages", sent.len()))),
             verdict: if more.is_empty() && !sent.is_empty() { Verdict::Equal } else { Verdict::Open },
@@ -149,6 +152,7 @@ fn compare<'a>(
         quote: None,
         is_printed: true,
         sample: String::new(),
+        command: None,
         formula: None,
         measured: Some(DisplayValue::text(format!(
             "tick {}: {} of {}",

@@ -30,6 +30,7 @@ use std::fmt;
 
 #[cfg(test)]
 pub(crate) use computed::COMPUTED_TABLES;
+pub(crate) use computed::is_computed;
 pub use display::number;
 pub use example::Drawing;
 pub use figures::Figure;
@@ -68,6 +69,8 @@ pub struct Finding {
     pub is_printed: bool,
     /// The runs it is measured on: sizes, bandwidths and how many.
     pub sample: String,
+    /// The command that repeats its run, if it is measured on a single one without an earlier phase.
+    pub command: Option<String>,
 }
 
 /// A value and its text.

@@ -134,6 +134,7 @@ impl GridCell<'_> {
             verdict,
             reasons,
             sample: sample(&[(&results.table, &rows)]),
+            command: results.command(&rows),
         })
     }
 

@@ -17,8 +17,8 @@ use super::computed;
 use super::plant::Plant;
 use super::rows::Scope;
 use super::trace_facts::{SentMessage, TraceFacts, sent_messages};
-use crate::experiment::Experiment;
 use crate::experiment::phase::FirstPhase;
+use crate::experiment::{Experiment, Point};
 use crate::formula::Formula;
 use crate::published;
 use crate::sweep;
@@ -35,6 +35,23 @@ pub struct Results {
     pub experiment: Option<Experiment>,
     /// The text of its file.
     pub file: Option<String>,
+}
+
+impl Results {
+    /// The point and the seed of a row; `None` for a computed table.
+    fn point(&self, row: usize) -> Option<(&Experiment, &Point, u64)> {
+        let experiment = self.experiment.as_ref()?;
+        let repetitions = experiment.repetitions as usize;
+        let point = &experiment.points()[row / repetitions];
+        Some((experiment, point, point.seed((row % repetitions) as u32)))
+    }
+
+    /// The command that repeats these runs, if it is a single one.
+    pub(super) fn command(&self, rows: &[usize]) -> Option<String> {
+        let &[row] = rows else { return None };
+        let (experiment, point, seed) = self.point(row)?;
+        experiment.command(point, seed)
+    }
 }
 
 /// The trace of one run.
@@ -184,10 +201,8 @@ struct RepeatedRun {
 impl RepeatedRun {
     fn prepare(results: &Results, row: usize) -> Result<RepeatedRun, CompareError> {
         let wrong = |problem: &dyn std::fmt::Display| CompareError::new(&results.name, problem);
-        let Some(experiment) = &results.experiment else { return Err(wrong(&"a computed table has no runs")) };
-        let repetitions = experiment.repetitions as usize;
-        let point = &experiment.points()[row / repetitions];
-        let seed = point.seed((row % repetitions) as u32);
+        let point = results.point(row).ok_or_else(|| wrong(&"a computed table has no runs"))?;
+        let (experiment, point, seed) = point;
         let mut prepared = experiment.prepare(point).map_err(|error| wrong(&error))?;
         prepared.request.seed = seed;
         let mut scenario = prepared.election.build(&prepared.request).map_err(|error| wrong(&error))?.scenario;

@@ -77,6 +77,7 @@ pub(super) fn findings(tables: &[WinnersTable]) -> Vec<Finding> {
         quote: None,
         is_printed: false,
         sample: String::new(),
+        command: None,
     };
     tables.iter().map(finding).collect()
 }

@@ -36,6 +36,7 @@
 //! - Seeds depend on the sorted list of a point's settings, not on its position in the grid. Adding points therefore
 //!   does not change the seeds of others.
 
+mod command;
 mod document;
 mod error;
 mod grid;

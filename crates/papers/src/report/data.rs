@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::comparison::{DisplayValue, Finding, PaperComparison};
+use super::commands;
+use crate::comparison::{DisplayValue, Finding, ItemComparison, PaperComparison};
 use crate::table::{Heading, Table, TableError, Values};
 
-/// A finding with its comparison, and the id and place of its item.
-type Row<'a> = (&'a PaperComparison, &'a str, &'a str, &'a Finding);
+/// A finding with its paper and item.
+type Row<'a> = (&'a PaperComparison, &'a ItemComparison, &'a Finding);
 
 /// A row for each finding.
 pub(super) fn findings(comparisons: &[PaperComparison]) -> Result<Table, TableError> {
     let all: Vec<Row<'_>> = comparisons
         .iter()
         .flat_map(|comparison| comparison.items.iter().map(move |compared| (comparison, compared)))
-        .flat_map(|(comparison, compared)| {
-            let row = move |finding| (comparison, compared.item.id.as_str(), compared.item.place.as_str(), finding);
-            compared.findings.iter().map(row)
-        })
+        .flat_map(|(comparison, compared)| compared.findings.iter().map(move |finding| (comparison, compared, finding)))
         .collect();
     let mut table = Table::default();
     let mut texts = |name: &str, about: &str, of: &dyn Fn(&Row<'_>) -> Option<String>| {
@@ -24,31 +22,34 @@ pub(super) fn findings(comparisons: &[PaperComparison]) -> Result<Table, TableEr
         table.push(Heading { name: name.into(), about: about.into() }, Values::Texts(values))
     };
     texts("paper", "paper", &|row| Some(row.0.paper.name.clone()))?;
-    texts("item", "item of the paper", &|row| Some(row.1.to_string()))?;
-    texts("place", "place in the paper", &|row| Some(row.2.to_string()))?;
-    texts("what", "number, claim or step", &|row| Some(row.3.label.clone()))?;
+    texts("item", "item of the paper", &|row| Some(row.1.item.id.clone()))?;
+    texts("place", "place in the paper", &|row| Some(row.1.item.place.clone()))?;
+    texts("what", "number, claim or step", &|row| Some(row.2.label.clone()))?;
     texts("origin", "printed, derived by us, shown, claims, or claims of ours", &|row| {
-        Some(row.3.origin().name().into())
+        Some(row.2.origin().name().into())
     })?;
-    texts("quote", "the words of the paper that make a claim", &|row| row.3.quote.clone())?;
-    texts("verdict", "equal, explained, yes, no, undecided, shown or open", &|row| Some(row.3.verdict.to_string()))?;
+    texts("quote", "the words of the paper that make a claim", &|row| row.2.quote.clone())?;
+    texts("verdict", "equal, explained, yes, no, undecided, shown or open", &|row| Some(row.2.verdict.to_string()))?;
     let shown = |of: &Option<DisplayValue>| of.as_ref().map(|shown| shown.text.clone());
-    texts("published_text", "published value as text", &|row| shown(&row.3.published))?;
-    texts("test", "how a claim is tested", &|row| shown(&row.3.test))?;
+    texts("published_text", "published value as text", &|row| shown(&row.2.published))?;
+    texts("test", "how a claim is tested", &|row| shown(&row.2.test))?;
     texts("choice", "why a claim is tested against a threshold that the paper does not give", &|row| {
-        row.3.choice.clone()
+        row.2.choice.clone()
     })?;
-    texts("formula_text", "value of the formula as text", &|row| shown(&row.3.formula))?;
-    texts("measured_text", "measured value as text", &|row| shown(&row.3.measured))?;
+    texts("formula_text", "value of the formula as text", &|row| shown(&row.2.formula))?;
+    texts("measured_text", "measured value as text", &|row| shown(&row.2.measured))?;
     texts("runs", "sizes, bandwidths and number of the runs", &|row| {
-        Some(row.3.sample.clone()).filter(|sample| !sample.is_empty())
+        Some(row.2.sample.clone()).filter(|sample| !sample.is_empty())
+    })?;
+    texts("command", "what to type in the folder of the report to measure it again", &|row| {
+        Some(commands::of_row(row.0.paper, row.1.item, row.2))
     })?;
     texts("reasons", "reasons for the difference", &|row| {
-        let says: Vec<&str> = row.3.reasons.iter().map(|reason| reason.says.as_str()).collect();
+        let says: Vec<&str> = row.2.reasons.iter().map(|reason| reason.says.as_str()).collect();
         (!says.is_empty()).then(|| says.join(" / "))
     })?;
     let mut numbers = |name: &str, about: &str, of: &dyn Fn(&Finding) -> Option<f64>| {
-        let values = all.iter().map(|row| of(row.3)).collect();
+        let values = all.iter().map(|row| of(row.2)).collect();
         table.push(Heading { name: name.into(), about: about.into() }, Values::Floats(values))
     };
     let value = |of: &Option<DisplayValue>| of.as_ref().and_then(|shown| shown.value);

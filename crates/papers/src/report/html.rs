@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use hustings_text::svg::escape;
 
+use super::commands;
 use super::summary;
 use super::tables::{findings, winners};
 use crate::comparison::{Drawing, Figure, ItemComparison, PaperComparison, Verdict};
+use crate::published::Paper;
 
 const STYLE: &str = include_str!("style.css");
 /// Opens the details that a link leads to, and all of them before printing.
@@ -95,18 +97,19 @@ fn section(out: &mut String, comparison: &PaperComparison) {
         prose(&paper.counting),
     );
     for compared in &comparison.items {
-        article(out, &paper.name, compared);
+        article(out, paper, compared);
     }
     out.push_str("</section>\n");
 }
 
-fn article(out: &mut String, text: &str, compared: &ItemComparison) {
+fn article(out: &mut String, paper: &Paper, compared: &ItemComparison) {
     let item = compared.item;
-    let id = format!("{text}-{}", item.id);
+    let id = format!("{}-{}", paper.name, item.id);
     let ours = if item.ours { " <span class=\"ours\">ours</span>" } else { "" };
     let _ = write!(
         out,
-        "<article>\n<details id=\"{id}\">\n<summary><h3>{}</h3>{ours} {}<span class=\"place\">{}</span></summary>\n",
+        "<article>\n<details id=\"{id}\">\n<summary><h3>{}</h3>{ours} {}\
+         <a class=\"anchor\" href=\"#{id}\" title=\"a link to this item\">#</a><span class=\"place\">{}</span></summary>\n",
         escape(&item.title),
         badges(compared),
         escape(&item.place),
@@ -122,17 +125,31 @@ fn article(out: &mut String, text: &str, compared: &ItemComparison) {
     if let Some(one) = &compared.drawing {
         drawing(out, &id, one);
     }
-    let data: Vec<String> = compared
-        .experiments
-        .iter()
-        .map(|name| {
-            format!("{name} (<a href=\"data/{name}.csv\">csv</a>, <a href=\"data/{name}.parquet\">parquet</a>)")
-        })
-        .collect();
-    if !data.is_empty() {
-        let _ = writeln!(out, "<p class=\"data\">measured by {}</p>", data.join(", "));
-    }
+    reproduce(out, paper, compared);
     out.push_str("</details>\n</article>\n");
+}
+
+/// The commands that reproduce an item: all of it, the runs of its experiments, and single runs of its rows.
+fn reproduce(out: &mut String, paper: &Paper, compared: &ItemComparison) {
+    let _ = write!(
+        out,
+        "<details class=\"more\">\n<summary>Reproduce</summary>\n<p class=\"data\">In the folder of this report:</p>\n\
+         <ul class=\"commands\">\n<li>the item: <code>{}</code></li>\n",
+        escape(&commands::of_item(paper, compared.item))
+    );
+    for name in &compared.experiments {
+        let data = format!("<a href=\"data/{name}.csv\">csv</a>, <a href=\"data/{name}.parquet\">parquet</a>");
+        let _ = match commands::of_experiment(name) {
+            Some(command) => writeln!(out, "<li>its runs ({data}): <code>{}</code></li>", escape(&command)),
+            None => writeln!(out, "<li>a table that is computed ({data})</li>"),
+        };
+    }
+    for command in commands::of_runs(compared) {
+        let rows = compared.findings.iter().filter(|finding| finding.command.as_deref() == Some(command));
+        let labels: Vec<String> = rows.map(|finding| prose(&finding.label)).collect();
+        let _ = writeln!(out, "<li>{}: <code>{}</code></li>", labels.join("; "), escape(command));
+    }
+    out.push_str("</ul>\n</details>\n");
 }
 
 /// The run of an example. A picture comes first, and the diagram is then closed until it is opened.
@@ -170,11 +187,11 @@ fn badges(compared: &ItemComparison) -> String {
 fn figure(out: &mut String, figure: &Figure) {
     let _ = write!(
         out,
-        "<figure>\n{}\n<figcaption>{} <a href=\"figures/{}.svg\">SVG</a>, data: <a href=\"data/{1}.csv\">{1}.csv</a>\
+        "<figure>\n{}\n<figcaption><a href=\"figures/{}.svg\">SVG</a>, data: <a href=\"data/{2}.csv\">{2}.csv</a>\
          </figcaption>\n</figure>\n",
         figure.svg.trim(),
-        figure.experiment,
         figure.name,
+        figure.experiment,
     );
 }
 

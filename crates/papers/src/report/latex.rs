@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::columns::{Column, columns};
+use super::commands;
 use super::notes::{marks, notes};
 use crate::comparison::{ItemComparison, Origin, PaperComparison, WinnersTable};
 
@@ -31,6 +32,7 @@ pub(super) fn tables(comparison: &PaperComparison) -> String {
 
 fn one(out: &mut String, comparison: &PaperComparison, compared: &ItemComparison) {
     let notes = notes(compared);
+    let _ = writeln!(out, "% {}", commands::of_item(comparison.paper, compared.item));
     let _ = writeln!(out, "\\begin{{table}}\n  \\centering\\small");
     let _ = writeln!(
         out,

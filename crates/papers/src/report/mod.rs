@@ -10,9 +10,11 @@
 //! | `runs/PAPER-ITEM.svg`, `.txt`, `-picture.svg` | each worked example: a diagram, its trace, and the network |
 //! | `data/EXPERIMENT.csv`, `.csv-metadata.json`, `.parquet` | every run of each experiment |
 //! | `data/EXPERIMENT.toml` | the experiment itself, for `hustings sweep` |
+//! | `data/paper-PAPER.toml` | a paper that is not part of the program, for `hustings papers` |
 
 mod bibtex;
 mod columns;
+mod commands;
 mod data;
 mod html;
 mod latex;
@@ -25,6 +27,7 @@ use std::path::Path;
 
 use crate::comparison::{PaperComparison, ResultCache};
 use crate::files::write_whole;
+use crate::published;
 use crate::table::file::write_csv;
 use crate::table::parquet;
 
@@ -69,6 +72,12 @@ pub fn write(
         write_whole(&path, |out| out.write_all(bytes)).map_err(|error| failed(&path, error))
     };
     for comparison in comparisons {
+        if let Some(name) = commands::file_of(comparison.paper) {
+            put(name, published::source(comparison.paper).as_bytes())?;
+            if let Some((name, words)) = published::words_file(comparison.paper) {
+                put(format!("data/{name}"), words.as_bytes())?;
+            }
+        }
         put(format!("tables/{}.tex", comparison.paper.name), latex::tables(comparison).as_bytes())?;
         for item in &comparison.items {
             for figure in &item.figures {

@@ -15,6 +15,7 @@ fn comparison() -> PaperComparison {
         quote: None,
         is_printed: true,
         sample: "n = 5, 1 run".to_string(),
+        command: (label == "d").then(|| "hustings sim bully --nodes 5 --seed 7".to_string()),
         formula: Some(DisplayValue::formula("n^2", 5.0)),
         measured: Some(DisplayValue::mean(5.5, Some((5.0, 6.0)))),
         verdict,
@@ -69,6 +70,21 @@ fn the_head_has_the_version_and_the_date_of_the_program() {
     assert!(html::page(&[comparison()], None).contains(&format!("Hustings {version}, not released yet</p>")));
     // A date is that of this version, and no other text of the file.
     assert!(release_date().is_none_or(|date| date.split('-').map(str::len).eq([4, 2, 2])));
+}
+
+#[test]
+fn every_item_has_an_anchor_and_every_row_a_command() {
+    let page = html::page(&[comparison()], None);
+    assert!(page.contains("<a class=\"anchor\" href=\"#datley-table-1\""), "a link to the item");
+    let of_item = "hustings papers datley --item table-1";
+    for command in [of_item, "hustings sweep data/datley-best.toml --out runs", "hustings sim bully --nodes 5 --seed 7"]
+    {
+        assert!(page.contains(&format!("<code>{command}</code>")), "{command}");
+    }
+    assert!(latex::tables(&comparison()).contains(&format!("% {of_item}\n\\begin{{table}}")));
+    let table = data::findings(&[comparison()]).unwrap();
+    let commands = [0, 1, 2].map(|row| table.cell(row, "command").to_string());
+    assert_eq!(commands, [of_item, of_item, "hustings sim bully --nodes 5 --seed 7"]);
 }
 
 #[test]
