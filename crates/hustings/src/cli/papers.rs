@@ -57,7 +57,7 @@ pub(crate) struct PapersArgs {
     #[arg(long, conflicts_with_all = ["out", "bundle"])]
     plant_errors: bool,
     /// Shows only this item of the paper. All of it is compared, since claims are decided together.
-    #[arg(long, value_name = "ID", requires = "name", conflicts_with_all = ["out", "bundle", "plant_errors"])]
+    #[arg(long, value_name = "ID", requires = "name", conflicts_with_all = ["all", "out", "bundle", "plant_errors"])]
     item: Option<String>,
     /// Includes items that take minutes: networks of up to a million nodes.
     #[arg(long)]

@@ -97,6 +97,10 @@ pub struct Item {
     /// Whether it is not in the paper: a study that the paper suggests, or a drawing that is missing.
     #[serde(default)]
     pub ours: bool,
+    /// Whether the paper is written for it: its abstract, its conclusion or its theorem says so. Lists of claims begin
+    /// with these.
+    #[serde(default)]
+    pub main: bool,
     /// Whether it takes minutes, and runs only on request.
     #[serde(default)]
     pub large: bool,

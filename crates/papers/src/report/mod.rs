@@ -19,6 +19,7 @@ mod data;
 mod html;
 mod latex;
 mod notes;
+mod sentences;
 mod summary;
 mod tables;
 

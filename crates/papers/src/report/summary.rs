@@ -5,20 +5,22 @@ use std::fmt::Write;
 use hustings_text::svg::escape;
 
 use super::html::{badge, display_name, prose};
-use crate::comparison::{AppliedReason, Finding, ItemComparison, Origin, PaperComparison, Verdict, tally};
+use super::sentences;
+use crate::comparison::{AppliedReason, Finding, ItemComparison, Origin, PaperComparison, Verdict};
 
 /// A finding with its paper and item.
-type Found<'a> = (&'a PaperComparison, &'a ItemComparison, &'a Finding);
+pub(super) type Found<'a> = (&'a PaperComparison, &'a ItemComparison, &'a Finding);
 
 pub(super) fn write(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str("<section class=\"found\" aria-label=\"Findings\">\n");
-    sentences(out, comparisons);
-    table(out, comparisons);
-    let all: Vec<Found<'_>> = comparisons
+    let mut all: Vec<Found<'_>> = comparisons
         .iter()
         .flat_map(|comparison| comparison.items.iter().map(move |item| (comparison, item)))
         .flat_map(|(comparison, item)| item.findings.iter().map(move |finding| (comparison, item, finding)))
         .collect();
+    all.sort_by_key(rank);
+    sentences::write(out, comparisons, &all);
+    table(out, comparisons);
     claims(out, &all, Verdict::Open, "What is not explained");
     claims(out, &all, Verdict::No, "Claims that do not hold, and why");
     claims(out, &all, Verdict::Undecided, "Claims that the runs do not decide");
@@ -27,31 +29,14 @@ pub(super) fn write(out: &mut String, comparisons: &[PaperComparison]) {
     out.push_str("</section>\n");
 }
 
-/// The result in a few sentences.
-fn sentences(out: &mut String, comparisons: &[PaperComparison]) {
-    let count = |origin: Origin| Verdict::ALL.map(|verdict| tally(comparisons, origin, verdict));
-    let [equal, explained, ..] = count(Origin::Printed);
-    let derived: usize = count(Origin::Derived).iter().sum();
-    let shown: usize = count(Origin::Shown).iter().sum();
-    let [_, _, yes, no, undecided, ..] = count(Origin::Claim);
-    let [_, _, own_yes, own_no, own_undecided, ..] = count(Origin::OwnClaim);
-    let open: usize = comparisons.iter().map(|comparison| comparison.count(Verdict::Open)).sum();
-    let _ = writeln!(
-        out,
-        "<p class=\"lead\">Of {} numbers and steps that the papers print, <b>{equal} are measured as printed</b> and \
-         {explained} differ for reasons that add up to the difference. Of {} claims that they make, <b>{yes} hold</b>, \
-         <b>{no} do not</b>, and {undecided} cannot be decided with these runs. Counted apart: {derived} numbers and steps \
-         that we derived, {} claims of ours ({own_yes} hold), and {shown} values that are only shown, because nothing is \
-         printed. {}</p>",
-        equal + explained,
-        yes + no + undecided,
-        own_yes + own_no + own_undecided,
-        match open {
-            0 => "Nothing is left unexplained.".to_string(),
-            1 => "<b>One difference is not explained.</b>".to_string(),
-            _ => format!("<b>{open} differences are not explained.</b>"),
-        }
-    );
+/// How late a finding comes in the lists: what a paper is written for comes first, then its other claims in its own
+/// order, and claims of ours last.
+fn rank((_, item, finding): &Found<'_>) -> u8 {
+    match finding.origin() {
+        Origin::OwnClaim => 2,
+        _ if item.item.main => 0,
+        _ => 1,
+    }
 }
 
 /// Whose claim it is: the words of the paper, or a mark that it is ours.
@@ -122,7 +107,7 @@ fn differences(out: &mut String, all: &[Found<'_>]) {
     out.push_str("</ul></details>\n");
 }
 
-fn link(comparison: &PaperComparison, item: &ItemComparison) -> String {
+pub(super) fn link(comparison: &PaperComparison, item: &ItemComparison) -> String {
     let name = &comparison.paper.name;
     format!("<a href=\"#{name}-{}\">{}, {}</a>", item.item.id, display_name(name), escape(&item.item.place))
 }

@@ -87,6 +87,63 @@ fn every_item_has_an_anchor_and_every_row_a_command() {
     assert_eq!(commands, [of_item, of_item, "hustings sim bully --nodes 5 --seed 7"]);
 }
 
+/// Claims with these verdicts, the last of an item that is more important.
+fn claims(verdicts: &[Verdict]) -> PaperComparison {
+    let mut all = comparison();
+    let model = all.items[0].findings[2].clone();
+    let claim = |(at, verdict): (usize, &Verdict)| Finding {
+        label: format!("claim {at}"),
+        test: Some(DisplayValue::text("always")),
+        quote: (at != 0).then(|| "words".to_string()),
+        is_printed: at != 0,
+        verdict: *verdict,
+        ..model.clone()
+    };
+    let findings: Vec<Finding> = verdicts.iter().enumerate().map(claim).collect();
+    let (last, rest) = findings.split_last().expect("there are some");
+    let main = all.paper.items.iter().find(|item| item.main).expect("a paper has an item that it is written for");
+    let important = ItemComparison { item: main, findings: vec![last.clone()], ..all.items[0].clone() };
+    all.items[0].findings.extend_from_slice(rest);
+    all.items.push(important);
+    all
+}
+
+#[test]
+fn five_sentences_say_what_is_right_wrong_and_undecided() {
+    use Verdict::{No, Undecided, Yes};
+    let page = html::page(&[claims(&[No, Yes, No, Undecided, Undecided, No])], None);
+    let lead = page.split("<ol class=\"lead\">").nth(1).and_then(|rest| rest.split("</ol>").next()).expect("sentences");
+    assert_eq!(lead.matches("<li>").count(), 5);
+    for part in [
+        "1 of 3 numbers and steps that the papers print",
+        "1 of 5 claims that they make hold, among them: claim 1",
+        "2 printed numbers and steps differ from what is measured, each by what its reasons add up to (2 counting)",
+        "2 of the claims do not hold, among them: claim 5 (",
+        "2 claims cannot be told from chance",
+        "0 differences are not explained",
+    ] {
+        assert!(lead.contains(part), "`{part}` is not in:\n{lead}");
+    }
+    let changed = html::page(&[claims(&[No, Yes, Yes, Yes, Undecided, No])], None);
+    assert!(changed.contains("3 of 5 claims that they make hold"), "the sentences follow the verdicts");
+}
+
+#[test]
+fn claims_come_by_importance_and_ours_last() {
+    use Verdict::{No, Yes};
+    let page = html::page(&[claims(&[No, No, No, Yes, No])], None);
+    let list =
+        page.split("Claims that do not hold").nth(1).and_then(|rest| rest.split("</ul>").next()).expect("a list");
+    let places: Vec<usize> = ["claim 4", "claim 1", "claim 2", "claim 0"]
+        .iter()
+        .map(|label| list.find(label).expect("it is listed"))
+        .collect();
+    assert!(places.is_sorted(), "{places:?} in {list}");
+    for paper in published::all() {
+        assert!(paper.items.iter().any(|item| item.main && !item.claims.is_empty()), "{}", paper.name);
+    }
+}
+
 #[test]
 fn latex_wraps_long_cells_and_omits_empty_columns() {
     let mut comparison = comparison();
