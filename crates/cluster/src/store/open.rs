@@ -62,20 +62,20 @@ fn missing(folder: &Path, name: &str, expected: &str) -> StoreError {
 fn create(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
     let identity = Identity::new(owner, files.random().map_err(StoreError::io("generate an id for", folder))?);
     let state = State::default();
-    let store = write_anew(files, folder, &identity, &state)?;
+    let store = write_both(files, folder, &identity, &state)?;
     Ok((store, Recovered { storage: RaftStorage::new(state), identity, is_new: true, torn_at: None }))
 }
 
 fn reopen(files: Box<dyn Files>, folder: &Path, owner: &StoreOwner) -> Result<(Store, Recovered), StoreError> {
     let Contents { identity, state, torn_at } = load(&*files, folder)?;
     identity.check_owner(folder, owner)?;
-    let store = write_anew(files, folder, &identity, &state)?;
+    let store = write_both(files, folder, &identity, &state)?;
     Ok((store, Recovered { storage: RaftStorage::new(state), identity, is_new: false, torn_at }))
 }
 
 /// Writes header and log to new files. What was read may exist only in the page cache, or be what a failed sync left
 /// there, so nothing may rely on it before it is durable. That also removes a torn batch and unfinished new files.
-fn write_anew(files: Box<dyn Files>, folder: &Path, identity: &Identity, state: &State) -> Result<Store, StoreError> {
+fn write_both(files: Box<dyn Files>, folder: &Path, identity: &Identity, state: &State) -> Result<Store, StoreError> {
     let new_header = folder.join(NEW_HEADER);
     let mut header = files.create(NEW_HEADER).map_err(StoreError::io("create", &new_header))?;
     header.write_at(0, &identity.encode()?).map_err(StoreError::io("write", &new_header))?;
