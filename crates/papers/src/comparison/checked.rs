@@ -37,8 +37,8 @@ pub(super) fn anonymous() -> Result<Vec<Column>, CompareError> {
     Ok(["nodes", "ids", "coins", "infinite", "cycles", "states"].into_iter().zip(columns).collect())
 }
 
-/// What may happen to a campaigner among three: crashes, recoveries, and the slowest message. It waits for messages that
-/// take one tick.
+/// What may happen to a campaigner among three: crashes, recoveries, and the slowest message. It waits for messages
+/// that take one tick.
 const TROUBLES: [(u8, u8, u32); 4] = [(0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 0, 2)];
 
 /// Datley's election on three nodes: what can go wrong, at any time and in any order.

@@ -6,7 +6,7 @@ use super::phase::{is_later, split_faults};
 use super::{Experiment, Kind, Point};
 
 impl Experiment {
-    /// The command for a point with this seed; `None` if its faults depend on a first run, which `hustings sim` has not.
+    /// The command for a point with this seed; `None` if its faults depend on a first run, which `sim` has not.
     pub(crate) fn command(&self, point: &Point, seed: u64) -> Option<String> {
         let mut command = format!("hustings sim {}", self.value(point, "algorithm")?);
         for (setting, value) in self.settings.iter().zip(&point.values) {

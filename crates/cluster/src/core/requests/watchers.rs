@@ -34,8 +34,8 @@ pub(super) struct Watchers {
     is_everything_marked: bool,
     /// Changed offices that wait for confirmation.
     unconfirmed: BTreeSet<OfficeName>,
-    /// The clients that began to watch after the pending confirmation was asked for. It may be older than their request,
-    /// so it tells them nothing. A read of their own does.
+    /// The clients that began to watch after the pending confirmation was asked for. It may be older than what they
+    /// asked, so it tells them nothing. A read of their own does.
     joined: BTreeSet<ClientId>,
     has_quorum: bool,
 }
