@@ -197,9 +197,11 @@ fn the_report_of_an_own_paper_can_be_reproduced_from_its_folder() {
     let page = fs::read_to_string(folder.path().join("index.html")).expect("the page is there");
     let commands: Vec<&str> =
         page.split("<code>hustings ").skip(1).filter_map(|rest| rest.split("</code>").next()).collect();
-    for start in
-        ["papers data/paper-own-paper.toml --item table-1", "sweep data/two-ways.toml --out runs", "sim franklin"]
-    {
+    for start in [
+        "papers data/paper-own-paper.toml --item table-1",
+        "sweep data/two-ways.toml --out runs",
+        "sim chang-roberts --nodes 8 ",
+    ] {
         assert!(commands.iter().any(|command| command.starts_with(start)), "{start}: {commands:?}");
     }
     for command in commands {
