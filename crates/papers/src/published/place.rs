@@ -2,8 +2,8 @@
 
 use super::model::Paper;
 
-/// `FILE:LINE: ITEM, ROW`. The line is that of `key` in the item, or of the item itself, if it is found. What belongs to
-/// no item has an empty one.
+/// `FILE:LINE: ITEM, ROW`. The line is that of `key` in the item, or of the item itself, if it is found. What belongs
+/// to no item has an empty one.
 pub(crate) fn place(paper: &Paper, item: &str, row: &str, key: &str) -> String {
     let file = if paper.file.path.is_empty() { &paper.name } else { &paper.file.path };
     let line = line(&paper.file.source, item, key).map_or_else(String::new, |line| format!(":{line}"));
