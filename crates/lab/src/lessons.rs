@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Claims stand where they are made: what is in brackets is shown, and what follows in parentheses says how it is
-//! measured ([`claim`]). A command is a claim too: `[hustings check …](verdict = holds)`.
+//! measured (`claim`). A command is a claim too: `[hustings check …](verdict = holds)`.
 
 mod claim;
 mod marked;
