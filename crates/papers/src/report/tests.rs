@@ -200,7 +200,7 @@ fn bibtex_has_the_program_and_every_paper_with_its_authors() {
         "  howpublished = {Distributed Algorithms (CAS 769)},\n  organization = {Department of Computing and Software, McMaster",
         "The text states neither year nor venue nor web address; the newest work that it cites is of 2009},\n",
         "  organization = {Τμήμα Εφ. Πληροφορικής \\& Πολυμέσων, ΤΕΙ Κρήτης},\n",
-        "  version = {0.1.0},\n  year    = {2026},\n  date    = {2026-01-31},\n",
+        concat!("  version = {", env!("CARGO_PKG_VERSION"), "},\n  year    = {2026},\n  date    = {2026-01-31},\n"),
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
