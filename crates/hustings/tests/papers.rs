@@ -206,18 +206,20 @@ fn the_report_of_an_own_paper_can_be_reproduced_from_its_folder() {
     }
     for command in commands {
         let here = |word: &str| match word {
-            "runs" => folder.path().join("runs").display().to_string(),
+            "runs" | "DIR" => folder.path().join(word).display().to_string(),
             _ if word.starts_with("data/") => folder.path().join(word).display().to_string(),
             _ => word.to_string(),
         };
         let args: Vec<String> = command.split_whitespace().map(here).collect();
-        // The same runs twice: a sweep does not replace results. And people choose the folder of a whole report.
-        if args[0] == "sweep" && folder.path().join("runs").exists() || args.iter().any(|word| word == "DIR") {
+        // The same runs twice: a sweep does not replace results.
+        if args[0] == "sweep" && folder.path().join("runs").exists() {
             continue;
         }
         let ran = inside(&args);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
     }
+    let again = fs::read_to_string(folder.path().join("DIR/index.html")).expect("the page was made again");
+    assert!(again == page, "its own command makes another page");
 }
 
 /// Copies what the paper of the documentation names into this folder.

@@ -1,12 +1,21 @@
 //! The commands that reproduce what a report shows.
 
-use crate::comparison::{Finding, ItemComparison, is_computed};
+use crate::comparison::{Finding, ItemComparison, PaperComparison, is_computed};
 use crate::published::{self, Item, Paper};
 
 /// Where the file of a paper that is not part of the program is in a report, with its experiments beside it.
 pub(super) fn file_of(paper: &Paper) -> Option<String> {
     let is_built_in = published::all().iter().any(|known| std::ptr::eq(known, paper));
     (!is_built_in).then(|| format!("data/paper-{}.toml", paper.name))
+}
+
+/// Makes the whole report again, typed in its folder.
+pub(super) fn of_report(comparisons: &[PaperComparison]) -> String {
+    let what = match comparisons {
+        [one] => file_of(one.paper).unwrap_or_else(|| one.paper.name.clone()),
+        _ => "--all".to_string(),
+    };
+    format!("hustings papers {what} --out DIR")
 }
 
 /// Compares one item of a paper again, typed in the folder of the report.

@@ -31,9 +31,10 @@ pub(super) fn page(comparisons: &[PaperComparison], date: Option<&str>) -> Strin
     let _ = write!(
         out,
         "<footer>Made by Hustings {}. All measured numbers come from simulated runs with fixed seeds: \
-         <code>hustings papers --all --out DIR</code> reproduces this page byte for byte. The data of every figure is \
+         <code>{}</code> reproduces this page byte for byte. The data of every figure is \
          in <code>data/</code>, and <a href=\"references.bib\">references.bib</a> has entries for your bibliography.</footer>\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION")
+        env!("CARGO_PKG_VERSION"),
+        commands::of_report(comparisons)
     );
     out
 }
